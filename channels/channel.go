@@ -1,0 +1,112 @@
+package channels
+
+import (
+	"context"
+
+	"github.com/saysohq/sayso/core"
+	"github.com/saysohq/sayso/presentation"
+)
+
+// Channel is one account (bot, workspace) of one messenger. Implementations keep
+// no state that a restart would miss, never retry, pace or give up (that is the
+// ledger's), and return *Error for everything a platform refuses.
+type Channel interface {
+	// Ref names the account by the platform's own stable id of the bot.
+	Ref() core.AccountRef
+	// Render lays the card out for this platform, measured after escaping. It
+	// never fails for length: it cuts, visibly, and offers the card's CutActions.
+	Render(card presentation.Card) (Rendered, error)
+	// Send posts to an address and returns the locator of the message.
+	Send(ctx context.Context, address string, r Rendered) (locator string, err error)
+	// Edit makes the message show r: OutcomeReplaced, or OutcomeRetired (this
+	// message can no longer be edited), or OutcomeUnsupported (the platform cannot).
+	Edit(ctx context.Context, locator string, r Rendered) (core.DeliveryOutcome, error)
+	// Run receives until ctx ends. A click or text is finished, in the platform's
+	// sense, only after the Inbound call for it returned.
+	Run(ctx context.Context, in Inbound) error
+}
+
+// Detailer is a channel that can bring a long text into a chat ("Show all").
+type Detailer interface {
+	// SendDetail posts the whole detail, as messages or as a file, in reply to the
+	// card where it can.
+	SendDetail(ctx context.Context, address, locator string, card presentation.Card) error
+}
+
+// Checker makes one cheap authenticated call.
+type Checker interface {
+	Check(ctx context.Context) error
+}
+
+// Rendered is a card laid out for one platform.
+type Rendered struct {
+	Complete bool            // The whole redacted action is in it.
+	Offered  []core.Decision // Decisions that it offers.
+	KeyID    string          // Codec key of its buttons; "" without buttons.
+	Payload  any             // Private to the channel.
+}
+
+// Inbound takes what people do in the chats.
+type Inbound interface {
+	// Click handles a pressed button and returns the one answer it gets.
+	Click(ctx context.Context, c Click) Answer
+	// Text handles a command, a /start payload or a reply to a message of ours.
+	// A zero Answer says nothing.
+	Text(ctx context.Context, t Text) Answer
+	// Placed records where the prompt of an Answer was posted.
+	Placed(ctx context.Context, promptID, locator string) error
+}
+
+// Actor is a person as the platform authenticated them.
+type Actor struct {
+	Realm   string // "telegram".
+	ID      string // Stable user id; display names are never identity.
+	Label   string // What the platform calls them; for eyes only.
+	Refused string // Why this kind of account may never decide ("an anonymous admin"); "" for people.
+}
+
+// Click is a pressed button.
+type Click struct {
+	Account core.AccountRef
+	Actor   Actor
+	Payload string // As received; not trusted.
+	Chat    string // Address of the chat.
+	Message string // Locator of the message; "" when the platform did not say.
+	Direct  bool   // A chat of one person with the bot.
+	// Copy is the platform's own copy of the clicked message, for adoption.
+	Copy MessageCopy
+}
+
+// MessageCopy is what the platform says about a clicked message.
+type MessageCopy struct {
+	SentByUs bool     // Sent by this very bot, and not a forwarded copy.
+	Payloads []string // Payloads of its buttons.
+}
+
+// Text is a typed message that is addressed to the bot.
+type Text struct {
+	Account   core.AccountRef
+	Actor     Actor
+	Chat      string
+	Direct    bool
+	Text      string
+	ReplyTo   string // Locator of the message that it replies to; "" for none.
+	MessageID string // Stable id of this message, for the decision key.
+}
+
+// Answer is the one answer to a click or text. All of it is safe text.
+type Answer struct {
+	Text    string        // Private where the platform allows; at most 200 UTF-16 units.
+	Alert   bool          // Worth a modal: refusals and lost races.
+	Actions []core.Action // Buttons below the text (confirm, dismiss); typed answers only.
+	Prompt  *Prompt       // Ask for text, then call Placed.
+	Card    string        // Approval id whose card should be posted here (text fallbacks); planned by the pipeline.
+}
+
+// Prompt asks a person for text.
+type Prompt struct {
+	ID          string
+	Text        string // The question.
+	Placeholder string // At most 64 characters.
+	Title       string // For platforms with dialogs; at most 24 characters.
+}

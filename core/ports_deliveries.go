@@ -1,0 +1,135 @@
+package core
+
+import "context"
+
+// Deliveries is the worker's side of the ledger. Whatever completes, releases or
+// closes a row first locks the approval, then checks the fence.
+type Deliveries interface {
+	// ClaimDue leases due rows of the given accounts: at most limit of them,
+	// terminal edits first. The second result is when the next row falls due (0:
+	// nothing is due).
+	ClaimDue(ctx context.Context, c ClaimDue) ([]Work, Millis, error)
+	// Begin writes, before the call, that a send is under way and what it will
+	// show. Errors: ErrLeaseLost; ErrConflict with duplicate set when another row
+	// of the approval has the address: this row was closed as duplicate.
+	Begin(ctx context.Context, b BeginSend) error
+	// Complete records what the message shows now; if the card moved on meanwhile
+	// the row is due at once. Errors: ErrLeaseLost.
+	Complete(ctx context.Context, c CompleteDelivery) error
+	// Release gives the row back to be tried again. Errors: ErrLeaseLost.
+	Release(ctx context.Context, r ReleaseDelivery) error
+	// Close ends the row, plans Next, and denies the approval for want of a route
+	// when that was its last one. Errors: ErrLeaseLost.
+	Close(ctx context.Context, c CloseDelivery) (Hint, error)
+}
+
+// ClaimDue is the command of the worker's turn.
+type ClaimDue struct {
+	Worker   string
+	Accounts []AccountRef // Accounts that this process can serve.
+	Lease    Millis       // Length in ms.
+	Limit    int
+}
+
+// AccountRef names one bot of one channel by the platform's own stable id.
+type AccountRef struct {
+	Channel Surface
+	Account string
+}
+
+// Work is one leased row with the record to be shown.
+type Work struct {
+	Delivery  Delivery // Address follows chat aliases.
+	Approval  Approval
+	TakenOver bool // The lease of another holder had run out.
+	Now       Millis
+}
+
+// BeginSend is written with the state "sending".
+type BeginSend struct {
+	Delivery      string
+	Fence         int64
+	Address       string
+	ShownHash     string
+	Offered       []Decision
+	ShownComplete bool
+	KeyID         string
+	// LeaseMargin is the time in ms that must remain on the lease; else ErrLeaseLost.
+	LeaseMargin Millis
+	// Edit is true where the message exists already: the row stays open and only
+	// what it will show is recorded.
+	Edit bool
+}
+
+// CompleteDelivery is the receipt.
+type CompleteDelivery struct {
+	Delivery      string
+	Fence         int64
+	Locator       string // "" leaves it as it is.
+	ShownRevision int64
+	ShownView     int64
+	Step          DeliveryStep    // StepFollowup: the card could not be edited, the follow-up is due now.
+	Then          DeliveryOutcome // With StepFollowup: the outcome that the row will close with.
+	// Final closes the row with this outcome if the message shows the newest card
+	// of a terminal approval and the row is settled; otherwise the row stays open.
+	Final DeliveryOutcome
+}
+
+// ReleaseDelivery gives a leased row back.
+type ReleaseDelivery struct {
+	Delivery  string
+	Fence     int64
+	RetryIn   Millis // ms from the store's now.
+	Class     FailureClass
+	ErrorText string
+	Ambiguous bool   // The send may have arrived.
+	NotSent   bool   // Nothing left this machine: the state returns to what it was before Begin.
+	Address   string // FailureMoved: the new address; also recorded as an alias.
+	// BlockUntil in ms from now: no call to this (account, address) before; 0 for none.
+	BlockFor Millis
+	// BlockAll blocks the whole account instead of the address.
+	BlockAll bool
+}
+
+// CloseDelivery ends a row.
+type CloseDelivery struct {
+	Delivery  string
+	Fence     int64
+	Outcome   DeliveryOutcome
+	Class     FailureClass
+	ErrorText string
+	Next      []PlannedDelivery // The person's next route.
+	Reachable Reachability
+}
+
+// Reachability tells the no-route rule what only configuration knows.
+type Reachability struct {
+	PublicURL bool // The page has a configured public address.
+}
+
+// Ledger is the reading and clicking side of the deliveries.
+type Ledger interface {
+	// DeliveryAt finds the row of a message. Errors: ErrNotFound.
+	DeliveryAt(ctx context.Context, ref AccountRef, locator string) (Delivery, error)
+	// DeliveriesOf lists the rows of an approval in id order.
+	DeliveriesOf(ctx context.Context, approvalID string) ([]Delivery, error)
+	// Adoptable reports whether a click on an unknown message at the address could
+	// be adopted: this approval has an ambiguous or lost send there and no other
+	// row has the message.
+	Adoptable(ctx context.Context, approvalID string, a Adopt) (bool, error)
+	// RequestView asks the ledger to bring the whole detail to a delivery's chat.
+	// Errors: ErrNotFound, ErrConflict when the row is not open.
+	RequestView(ctx context.Context, deliveryID string) (Hint, error)
+	// Replan makes closed, failed rows of an approval due again, generation + 1.
+	Replan(ctx context.Context, deliveryID string) (Hint, error)
+}
+
+// Convergence is what operators watch.
+type Convergence interface {
+	// Unconverged counts open rows whose message does not show the record, and
+	// the creation-independent age in ms of the one that has waited longest.
+	Unconverged(ctx context.Context) (count int, oldest Millis, err error)
+	// SweepDeliveries re-checks the level-triggered rule for rows that no change
+	// marked due and marks them, and closes what no-route rules demand.
+	SweepDeliveries(ctx context.Context, r Reachability, limit int) ([]Hint, error)
+}

@@ -1,0 +1,64 @@
+package presentation
+
+import (
+	"time"
+
+	"github.com/saysohq/sayso/core"
+)
+
+// Card is the neutral card: what a person sees of an approval on any surface.
+// All text is safe (redacted, hidden characters visible) but not escaped:
+// escaping for the platform is the channel's.
+type Card struct {
+	ApprovalID string
+	Kind       core.Kind
+	Status     core.Status
+	Revision   int64  // Card revision that this card shows.
+	ActionHash string // Hash of the shown action.
+
+	Title   string
+	Pill    string   // "Reaches out"; "" for class read.
+	Command string   // Exec: the whole redacted command line, as one block.
+	Body    string   // Plugin: the whole redacted arguments, as one block; "" when there are none.
+	Summary string   // Plugin: one sentence; "" when there is none.
+	Facts   []Fact   // Agent, folder, executable, who asked, expiry, fingerprint, in this order.
+	Marks   []string // "Some values are hidden." and the like.
+	Omitted int64    // Bytes of the action that no surface can show.
+
+	// Outcome is set on terminal cards and replaces the actions.
+	Outcome *Outcome
+
+	// Actions are offered where the channel shows all of Command or Body;
+	// CutActions where its limit cut them or Omitted is not 0.
+	Actions    []core.Action
+	CutActions []core.Action
+}
+
+// Fact is one labelled value.
+type Fact struct {
+	Label string
+	Value string
+	Time  core.Millis // Set for points in time, for platforms with their own date markup.
+	Code  bool        // Monospaced where the platform can.
+}
+
+// Outcome is the terminal line of a card.
+type Outcome struct {
+	Text      string // "Resolved elsewhere: allowed once by Alice on Slack, 14:03 UTC".
+	Allowed   bool
+	Elsewhere bool
+	Note      string // The person's note; "" when there is none.
+}
+
+// Place is what a card must know of where it is shown.
+type Place struct {
+	Now       core.Millis
+	Zone      *time.Location // The deployment's zone; nil means UTC.
+	PublicURL string         // "" when none is configured: no Review link.
+	// Delivery is the row that the card belongs to; the clicked one is not "elsewhere".
+	Delivery string
+	// Person is set in one-person chats: "you" instead of the name.
+	Person string
+	// WholeShown is true once "show all" brought the whole detail to this chat.
+	WholeShown bool
+}
