@@ -1,0 +1,21 @@
+// Package gateway is the HTTP edge: the JSON API under /v1, the health and
+// metrics mounts, and the server that carries them.
+//
+// A request passes, in this order: its id, the access log, panic recovery, the
+// security headers, the host allow-list, the clocks of the connection, the body
+// limits, authentication (core/people), the rate limit of its runtime, and only
+// then an operation. An operation decodes, calls one method of one small
+// interface and projects the record that came back. The gateway keeps no state
+// of an approval: whatever it answers was read for that answer.
+//
+// What the package promises: every error is an RFC 9457 problem with a stable
+// code and never repeats a value that the caller sent, unknown and unauthorised
+// records answer with the same bytes (R155), reviewers see neither session keys
+// nor raw resolver ids (R156), the link to the page is derived from the id and
+// never from a Host header (R178), and a person's allow carries what the surface
+// really showed, proved by a signed view where the projection was cut (K29).
+//
+// What it does not do: it decides nothing, it stores nothing, and it starts no
+// listener of its own accord. Server.Run serves the listeners it is handed until
+// its context ends, then lets long polls answer with the record as it is.
+package gateway
