@@ -196,39 +196,49 @@ func (p PromptPurpose) Valid() bool {
 // PromptLife is how long a prompt can be answered, in ms.
 const PromptLife = 10 * 60 * 1_000
 
-// MayDecide is the one rule of who may decide an approval, given the enabled
-// owners of its agent. An explicit list is authoritative: nobody outside it,
-// admins aside. Without one the agent's owners decide, and an agent without
-// owners belongs to the admins. Viewers and disabled people never decide; an
-// empty list means nobody but admins (conformance 47, 48, 58).
-func MayDecide(p *Principal, a *Approval, owners []string) bool {
+// MaySee is the one rule of who may read an approval, given the owners of its
+// agent. Admins see everything. An explicit list of reviewers is authoritative:
+// nobody outside it sees the record, the requester included. Without a list the
+// agent's owners do, and an agent without owners belongs to the admins. Disabled
+// people see nothing; an empty list means nobody but admins (R150, conformance
+// 47, 48, 58).
+func MaySee(p *Principal, a *Approval, owners []string) bool {
 	if p == nil || p.ID == "" || p.Disabled {
-		return false
-	}
-	if a.ExcludeRequester && a.RequestedBy == p.ID {
 		return false
 	}
 	switch p.Role {
 	case RoleAdmin:
 		return true
-	case RoleReviewer:
+	case RoleReviewer, RoleViewer:
 		if a.Reviewers != nil {
 			return slices.Contains(a.Reviewers, p.ID)
 		}
 		return slices.Contains(owners, p.ID)
-	case RoleViewer:
 	}
 	return false
 }
 
+// MayDecide is the one rule of who may decide an approval: whoever may see it,
+// viewers aside, and aside from the requester where four eyes are required.
+func MayDecide(p *Principal, a *Approval, owners []string) bool {
+	if !MaySee(p, a, owners) || p.Role == RoleViewer {
+		return false
+	}
+	return !a.ExcludeRequester || a.RequestedBy != p.ID
+}
+
 // Caller is who makes a call of the service, as an edge has authenticated them:
 // a machine by its token, or a person by a session or a platform's user id.
-// Exactly one of Token and Person is set.
+// Exactly one of Token, Person and Operator is set; the zero Caller is nobody.
 type Caller struct {
 	Token   *Token
 	Person  *Principal
 	Surface Surface // Where a person is.
 	Session string  // Id of a person's session; "" on the messengers.
+	// Operator is whoever runs this machine's service, as the peer-checked admin
+	// socket proved: they manage people and devices, and never see or decide an
+	// approval.
+	Operator bool
 }
 
 // Admin reports whether the caller is a person who administers.

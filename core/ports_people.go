@@ -58,7 +58,8 @@ type Sessions interface {
 // Tokens are the machines' bearers.
 type Tokens interface {
 	// IssueToken stores a token; life 0 never expires. Errors: ErrNotFound when the
-	// principal that it acts for is unknown.
+	// principal that it acts for is unknown, ErrIDTaken when the id or the secret
+	// was used before, revoked or not.
 	IssueToken(ctx context.Context, t Token, life Millis) (Token, error)
 	// TokenByHash finds a token that holds. Errors: ErrNotFound.
 	TokenByHash(ctx context.Context, hash string) (Token, error)
