@@ -1,0 +1,26 @@
+// Package callbacks reads and makes the payloads of buttons, and is the one way
+// that every click and every typed answer takes.
+//
+//	channel: bounded body, platform authenticity
+//	   │  Click{account, actor, payload, message}
+//	   ▼
+//	decode ──not ours / foreign──▶ "made by another installation"
+//	   ▼
+//	delivery row of the message ──none──▶ adoptable? ──no──▶ "open the original card"
+//	   ▼                                                      (decides nothing)
+//	person behind (realm, id) ──nobody──▶ "not yours", with the id seen
+//	   ▼
+//	resolve: the service decides staleness, authority and completeness
+//	   ▼
+//	one answer, from the committed record
+//
+// What the package promises: a payload is exactly 64 bytes, proves that this
+// installation made it for this bot, and is never authority; what the person saw
+// is read from the delivery's row, never from the click; every click and text
+// gets at most one answer; whoever was told "not recorded" is not surprised by a
+// decision later, because an unknown outcome is read back before the answer; a
+// panic is an answer too.
+//
+// What it does not do: it talks to no platform, edits no message (that is the
+// ledger's), keeps no state of its own and does not decide who may decide.
+package callbacks
