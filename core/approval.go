@@ -27,15 +27,16 @@ type Operation struct {
 // and Arguments.
 type Presentation struct {
 	Kind        Kind            `json:"kind"`
-	Title       string          `json:"title"`                 // At most 80 code points.
-	Description string          `json:"description,omitempty"` // At most 512 code points.
-	Command     string          `json:"command,omitempty"`     // Exec: the command line as it would run, for eyes.
-	Folder      string          `json:"folder,omitempty"`      // Exec: where it would run.
-	Executable  string          `json:"executable,omitempty"`  // Exec: the resolved file.
-	Arguments   json.RawMessage `json:"arguments,omitempty"`   // Plugin: bounded JSON.
-	Lines       []Line          `json:"lines,omitempty"`       // At most six, for compact places (R81).
-	Redacted    bool            `json:"redacted"`              // Something secret was replaced.
-	Truncated   bool            `json:"truncated"`             // Something was left out of this projection.
+	Title       string          `json:"title"`                  // At most 80 code points.
+	Description string          `json:"description,omitempty"`  // At most 512 code points.
+	Command     string          `json:"command,omitempty"`      // Exec: the command line as it would run, for eyes.
+	Folder      string          `json:"folder,omitempty"`       // Exec: where it would run.
+	Executable  string          `json:"executable,omitempty"`   // Exec: the resolved file.
+	Arguments   json.RawMessage `json:"arguments,omitempty"`    // Plugin: bounded JSON.
+	Lines       []Line          `json:"lines,omitempty"`        // At most six, for compact places (R81).
+	Redacted    bool            `json:"redacted"`               // Something secret was replaced.
+	Truncated   bool            `json:"truncated"`              // Something was left out of this projection.
+	MixedScript bool            `json:"mixed_script,omitempty"` // A word mixes look-alike scripts (Latin with Cyrillic or Greek).
 }
 
 // Line is one argument as a compact card shows it: at most 300 code points of

@@ -25,6 +25,12 @@ type Card struct {
 	Marks   []string // "Some values are hidden." and the like.
 	Omitted int64    // Bytes of the action that no surface can show.
 
+	// CutMark is what a channel writes where its limit cut Command or Body.
+	CutMark string
+	// WholeShown is true once "show all" brought the rest to this chat: the card
+	// then counts as complete even where Command or Body is cut in it.
+	WholeShown bool
+
 	// Outcome is set on terminal cards and replaces the actions.
 	Outcome *Outcome
 
@@ -61,4 +67,7 @@ type Place struct {
 	Person string
 	// WholeShown is true once "show all" brought the whole detail to this chat.
 	WholeShown bool
+	// Requester is the display name of the person whom the runtime asks for; ""
+	// when there is none or the caller does not know. Never an id.
+	Requester string
 }
