@@ -113,6 +113,17 @@ func CodeOf(err error) string {
 	return "internal"
 }
 
+// ErrorOf is the inverse of CodeOf: the error that a stable code stands for, or
+// nil for "internal" and for codes that this version does not know.
+func ErrorOf(code string) error {
+	for _, c := range codes {
+		if c.code == code {
+			return c.err
+		}
+	}
+	return nil
+}
+
 // FieldError is an ErrInvalid that names the field at fault and the rule it
 // broke. Neither part ever repeats the value.
 type FieldError struct {
