@@ -29,7 +29,18 @@ type ClaimDue struct {
 	Accounts []AccountRef // Accounts that this process can serve.
 	Lease    Millis       // Length in ms.
 	Limit    int
+	Lane     DeliveryLane // LaneAny takes both lanes, terminal edits first.
 }
+
+// DeliveryLane keeps terminal edits and everything else from starving each other.
+type DeliveryLane string
+
+// The lanes.
+const (
+	LaneAny   DeliveryLane = ""
+	LaneEdits DeliveryLane = "edits" // Rows of approvals that are terminal.
+	LaneCards DeliveryLane = "cards" // Rows of approvals that are pending.
+)
 
 // AccountRef names one bot of one channel by the platform's own stable id.
 type AccountRef struct {
@@ -100,6 +111,9 @@ type CloseDelivery struct {
 	ErrorText string
 	Next      []PlannedDelivery // The person's next route.
 	Reachable Reachability
+	// BreakRoute also records Class on the person's identity for this channel and
+	// account (Identity.Broken), in the same transaction; a new link clears it.
+	BreakRoute bool
 }
 
 // Reachability tells the no-route rule what only configuration knows.
