@@ -1,0 +1,84 @@
+package approvals
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/saysohq/sayso/core"
+)
+
+// sweepBatch bounds one sweep, so that a backlog never holds the writer for long.
+const sweepBatch = 500
+
+// Run listens for hints and does what only time brings, until ctx ends. Several
+// replicas may run it at once: every sweep is a guarded write.
+func (s *Service) Run(ctx context.Context) error {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	wg.Go(func() { s.every(ctx, s.cfg.SweepEvery, s.sweep) })
+	wg.Go(func() { s.every(ctx, s.cfg.PruneEvery, s.prune) })
+	return s.deps.Hints.Subscribe(ctx, s.waiters.look)
+}
+
+func (s *Service) every(ctx context.Context, d time.Duration, do func(context.Context)) {
+	t := time.NewTicker(d)
+	defer t.Stop()
+	for {
+		do(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+	}
+}
+
+// sweep applies what is due. It repeats while there is a full batch, so that a
+// backlog after an outage drains at once.
+func (s *Service) sweep(ctx context.Context) {
+	for ctx.Err() == nil {
+		hints, err := s.deps.Store.Sweep(ctx, sweepBatch)
+		if err != nil {
+			s.trouble(ctx, "sweep", err)
+			return
+		}
+		for _, h := range hints {
+			s.swept(ctx, h)
+		}
+		s.publish(ctx, hints...)
+		if len(hints) < sweepBatch {
+			return
+		}
+	}
+}
+
+// swept counts an approval that ended without anybody's call.
+func (s *Service) swept(ctx context.Context, h core.Hint) {
+	a, err := s.deps.Store.Approval(ctx, core.Lookup{ID: h.ApprovalID})
+	if err == nil && a.Status == core.StatusExpired && a.Revision == h.Revision {
+		s.ended(ctx, &a)
+	}
+}
+
+func (s *Service) prune(ctx context.Context) {
+	for ctx.Err() == nil {
+		n, err := s.deps.Store.Prune(ctx, sweepBatch)
+		if err != nil {
+			s.trouble(ctx, "prune", err)
+			return
+		}
+		if n < sweepBatch {
+			return
+		}
+	}
+}
+
+func (s *Service) trouble(ctx context.Context, what string, err error) {
+	if ctx.Err() == nil {
+		s.deps.Logger.LogAttrs(ctx, slog.LevelError, what+" did not finish: trying again", slog.Any("error", err))
+	}
+}

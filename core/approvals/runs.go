@@ -1,0 +1,124 @@
+package approvals
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/saysohq/sayso/core"
+)
+
+// RegisterInstance gives a boot of a runtime's instance its epoch. A newer epoch
+// ends what the instance's former life left open (K1). Errors: ErrForbidden,
+// ErrInvalid.
+func (s *Service) RegisterInstance(ctx context.Context, c core.Caller, name, bootID string) (core.Instance, error) {
+	if err := s.machine(ctx, c, core.ScopeRequest); err != nil {
+		return core.Instance{}, err
+	}
+	if err := text("name", name, core.MaxShortText); err != nil || name == "" {
+		return core.Instance{}, core.Invalid("name", "must be 1 to %d bytes of UTF-8", core.MaxShortText)
+	}
+	if err := text("boot_id", bootID, core.MaxShortText); err != nil || len(bootID) < minClaimToken {
+		return core.Instance{}, core.Invalid("boot_id", "must be %d to %d bytes of random text", minClaimToken, core.MaxShortText)
+	}
+	in, hints, err := s.deps.Store.RegisterInstance(ctx, core.RegisterInstance{
+		Runtime: c.Token.Runtime, Instance: name, BootID: bootID,
+	})
+	if err != nil {
+		return core.Instance{}, fmt.Errorf("register instance: %w", err)
+	}
+	s.publish(ctx, hints...)
+	return in, nil
+}
+
+// AbortRun stops a run for good: what waits is cancelled, what was allowed and not
+// claimed is voided, what comes later is refused. Errors: ErrForbidden, ErrInvalid.
+func (s *Service) AbortRun(ctx context.Context, c core.Caller, run string) (core.Run, error) {
+	if err := s.run(ctx, c, run); err != nil {
+		return core.Run{}, err
+	}
+	r, hints, err := s.deps.Store.AbortRun(ctx, c.Token.Runtime, run)
+	if err != nil {
+		return core.Run{}, fmt.Errorf("abort run: %w", err)
+	}
+	s.publish(ctx, hints...)
+	return r, nil
+}
+
+// RunStatus reads a run of the caller's. Errors: ErrNotFound, ErrForbidden.
+func (s *Service) RunStatus(ctx context.Context, c core.Caller, run string) (core.Run, error) {
+	if err := s.readable(ctx, c); err != nil {
+		return core.Run{}, err
+	}
+	if c.Token == nil {
+		return core.Run{}, core.ErrForbidden
+	}
+	r, err := s.deps.Store.Run(ctx, c.Token.Runtime, run)
+	if err != nil {
+		return core.Run{}, fmt.Errorf("read run: %w", err)
+	}
+	return r, nil
+}
+
+func (s *Service) run(ctx context.Context, c core.Caller, run string) error {
+	if err := s.machine(ctx, c, core.ScopeRequest); err != nil {
+		return err
+	}
+	if err := text("run", run, core.MaxShortText); err != nil || run == "" {
+		return core.Invalid("run", "must be 1 to %d bytes of UTF-8", core.MaxShortText)
+	}
+	return nil
+}
+
+// Reply declines every call of a run that waits in a turn, because the owner
+// wrote a message instead of answering (R133). The same message again finds the
+// rows that it declined, also after the run has ended (R135); a message that lost
+// to a button changes nothing.
+//
+// Errors: ErrForbidden, ErrInvalid, ErrConflict (nothing waits and this message
+// declined nothing before).
+func (s *Service) Reply(ctx context.Context, c core.Caller, r Reply) (Replied, error) {
+	if err := s.run(ctx, c, r.Run); err != nil {
+		return Replied{}, err
+	}
+	if err := text("message_id", r.MessageID, core.MaxShortText); err != nil || r.MessageID == "" {
+		return Replied{}, core.Invalid("message_id", "must be 1 to %d bytes of UTF-8", core.MaxShortText)
+	}
+	key := "chat:" + r.MessageID
+	page, err := s.deps.Store.List(ctx, core.ListQuery{Runtime: c.Token.Runtime, Run: r.Run})
+	if err != nil {
+		return Replied{}, fmt.Errorf("list run: %w", err)
+	}
+	out := Replied{Run: r.Run}
+	for i := range page.Approvals {
+		declined, err := s.declineByMessage(ctx, c, &page.Approvals[i], key, r.Text)
+		if err != nil {
+			return out, err
+		}
+		if declined {
+			out.Declined = append(out.Declined, page.Approvals[i].ID)
+		}
+	}
+	if len(out.Declined) == 0 {
+		return out, core.ErrConflict
+	}
+	return out, nil
+}
+
+func (s *Service) declineByMessage(ctx context.Context, c core.Caller, a *core.Approval, key, message string) (bool, error) {
+	if a.Status.Terminal() {
+		return a.DecisionKey == key, nil
+	}
+	if a.Continuation != core.ContinuationLive { // Drafts and durable waits have no turn.
+		return false, nil
+	}
+	done, err := s.decide(ctx, core.Decide{ID: a.ID, To: core.Terminal{
+		Status: core.StatusDenied, Decision: core.DecisionDeny, Reason: core.ReasonMessage,
+		Note: s.deps.Describer.Text(message, maxNote), ByMessage: true, DecisionKey: key,
+		ResolverKind: core.ResolverRuntime, ResolverID: c.Token.Runtime, ResolverName: c.Token.Runtime,
+	}}, key)
+	if errors.Is(err, core.ErrNotFound) {
+		return false, nil
+	}
+	return done.Applied || done.Approval.DecisionKey == key, err
+}

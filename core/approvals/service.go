@@ -1,0 +1,120 @@
+package approvals
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/saysohq/sayso/core"
+	"github.com/saysohq/sayso/core/policy"
+)
+
+// Evaluator decides whether a call asks. An error asks (R59).
+type Evaluator interface {
+	Evaluate(ctx context.Context, r policy.Request) (policy.Verdict, error)
+}
+
+// Planner says where an approval will be shown.
+type Planner interface {
+	Plan(ctx context.Context, a *core.Approval) (Plan, error)
+}
+
+// Owners reads who owns an agent.
+type Owners interface {
+	Owners(ctx context.Context, runtime, agent string) ([]string, error)
+}
+
+// People reads persons.
+type People interface {
+	Principal(ctx context.Context, id string) (core.Principal, error)
+}
+
+// Observer counts what happens; it must not block.
+type Observer interface {
+	// Requested is called once per new row.
+	Requested(k core.Kind, s core.Status)
+	// Ended is called by the writer of a terminal state.
+	Ended(a *core.Approval)
+	// Raced is called once per answer: winner, idempotent, conflict or expired.
+	Raced(outcome string)
+}
+
+// Store is the part of a store that the service writes through.
+type Store interface {
+	core.Clock
+	core.Approvals
+	core.Grants
+	core.Runs
+	core.Maintenance
+}
+
+// Config holds the service's figures. The zero value of a field takes its default.
+type Config struct {
+	MaxPending  int           // Open approvals per runtime; default 1,000.
+	RereadEvery time.Duration // Slow re-read of a waiter; default 15 s.
+	SweepEvery  time.Duration // Between sweeps; default 1 s.
+	PruneEvery  time.Duration // Between prunings; default 10 min.
+}
+
+// Deps are what the service is made of.
+type Deps struct {
+	Store     Store
+	Owners    Owners
+	People    People
+	Evaluator Evaluator
+	Describer core.Describer
+	Planner   Planner
+	Publisher core.Publisher
+	Hints     core.Subscriber
+	Observer  Observer
+	Logger    *slog.Logger
+	NewID     func() string // UUIDv7: random ids would write several times the log.
+}
+
+// Service is the canonical service. It is safe for concurrent use and works on
+// any number of replicas at once.
+type Service struct {
+	cfg     Config
+	deps    Deps
+	waiters *waiters
+}
+
+// New wires a service; it starts nothing.
+func New(cfg Config, deps Deps) *Service {
+	if cfg.MaxPending == 0 {
+		cfg.MaxPending = 1_000
+	}
+	if cfg.RereadEvery == 0 {
+		cfg.RereadEvery = 15 * time.Second
+	}
+	if cfg.SweepEvery == 0 {
+		cfg.SweepEvery = time.Second
+	}
+	if cfg.PruneEvery == 0 {
+		cfg.PruneEvery = 10 * time.Minute
+	}
+	return &Service{cfg: cfg, deps: deps, waiters: newWaiters()}
+}
+
+// publish tells everyone to look again. It happens after the commit, may be lost,
+// and never fails a change (R25, R172).
+func (s *Service) publish(ctx context.Context, hints ...core.Hint) {
+	s.deps.Publisher.Publish(context.WithoutCancel(ctx), hints...)
+}
+
+func hintOf(a *core.Approval) core.Hint {
+	return core.Hint{ApprovalID: a.ID, Revision: a.Revision, Deliveries: true}
+}
+
+// ended records a terminal state once, at its writer.
+func (s *Service) ended(ctx context.Context, a *core.Approval) {
+	s.deps.Observer.Ended(a)
+	s.deps.Logger.LogAttrs(ctx, slog.LevelInfo, "approval ended",
+		slog.String("approval", a.ID),
+		slog.String("kind", string(a.Kind)),
+		slog.String("status", string(a.Status)),
+		slog.String("reason", string(a.Reason)),
+		slog.String("resolver", string(a.ResolverKind)),
+		slog.String("surface", string(a.Surface)),
+		slog.Int64("latency_ms", int64(a.ResolvedAt-a.CreatedAt)))
+}
