@@ -1,0 +1,33 @@
+// Package sqlite is the store of one machine: the whole record in one SQLite
+// file, through modernc.org/sqlite and without cgo.
+//
+// # What it promises
+//
+// Every command of the ports in package core is one transaction. All writes go
+// through one writer goroutine (Run) on one connection, which groups those that
+// wait at the same time into a shared commit; each keeps its own savepoint, so a
+// failing write takes no neighbour with it. WAL and synchronous=FULL: what a
+// caller was told is on the disk. A caller is answered only after COMMIT, or
+// after it is certain that nothing was recorded; where that cannot be known the
+// answer is core.ErrOutcomeUnknown.
+//
+//	callers ──▶ queue ──▶ BEGIN IMMEDIATE
+//	                        SAVEPOINT w · write 1 · RELEASE w
+//	                        SAVEPOINT w · write 2 · RELEASE w   (on failure: ROLLBACK TO w)
+//	                        marker and clock
+//	                      COMMIT ──▶ answers
+//
+// When the transaction itself is lost (full disk, I/O error), the batch is
+// replayed one write per transaction. When COMMIT gives no answer, the connection
+// is opened again and the marker in the deployment's row tells what happened.
+//
+// The clock is the process clock, never below the last time handed out, which is
+// persisted with each batch. A read that meets a pending row past its deadline
+// writes the expiry first and returns the expired row (R22, R29).
+//
+// # What it does not do
+//
+// It serves one process: a lock file beside the database keeps a second one away.
+// It decides nothing: who may answer, what is shown and when to retry belong to
+// others; it only keeps the invariants of the record.
+package sqlite

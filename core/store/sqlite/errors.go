@@ -1,0 +1,81 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	driver "modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/saysohq/sayso/core"
+)
+
+var (
+	// ErrInUse is a data folder that another process serves from. It is also an
+	// ErrUnavailable.
+	ErrInUse = fmt.Errorf("another process is using this data: %w", core.ErrUnavailable)
+	// ErrReadOnly is a data folder in which nothing can be written. It is also an
+	// ErrUnavailable.
+	ErrReadOnly = fmt.Errorf("the data folder cannot be written: %w", core.ErrUnavailable)
+)
+
+// dbError is a failure of the database in terms of the domain. It keeps the
+// result code for people and drops the driver's text, which may hold paths and
+// values.
+type dbError struct {
+	class error // core.ErrStorageFull or core.ErrUnavailable.
+	cause error // A context's error, or nil.
+	code  int   // SQLite's extended result code; 0 when the driver gave none.
+}
+
+// Error implements error.
+func (e *dbError) Error() string {
+	if e.code != 0 {
+		return fmt.Sprintf("%v (sqlite result %d)", e.class, e.code)
+	}
+	if e.cause != nil {
+		return fmt.Sprintf("%v (%v)", e.class, e.cause)
+	}
+	return e.class.Error()
+}
+
+// Unwrap makes both the class and a context's error visible to errors.Is.
+func (e *dbError) Unwrap() []error {
+	if e.cause == nil {
+		return []error{e.class}
+	}
+	return []error{e.class, e.cause}
+}
+
+// translate turns a failure of the driver into one of the domain. Errors of the
+// domain pass as they are, however deeply they are wrapped.
+func translate(err error) error {
+	if err == nil || core.CodeOf(err) != "internal" {
+		return err
+	}
+	if errors.Is(err, sql.ErrNoRows) {
+		return core.ErrNotFound
+	}
+	failed := &dbError{class: core.ErrUnavailable}
+	var result *driver.Error
+	switch {
+	case errors.As(err, &result):
+		failed.code = result.Code()
+		if result.Code()&0xff == sqlite3.SQLITE_FULL {
+			failed.class = core.ErrStorageFull
+		}
+	case errors.Is(err, context.Canceled):
+		failed.cause = context.Canceled
+	case errors.Is(err, context.DeadlineExceeded):
+		failed.cause = context.DeadlineExceeded
+	}
+	return failed
+}
+
+// gaveUp is the answer to a caller whose context ended while its write was still
+// queued: nothing was recorded and nothing will be.
+func gaveUp(ctx context.Context) error {
+	return fmt.Errorf("queue write: %w", &dbError{class: core.ErrUnavailable, cause: ctx.Err()})
+}

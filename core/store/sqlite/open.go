@@ -1,0 +1,279 @@
+package sqlite
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/pressly/goose/v3"
+	// The driver registers itself under the name "sqlite".
+	_ "modernc.org/sqlite"
+
+	"github.com/saysohq/sayso/core"
+	"github.com/saysohq/sayso/migrations"
+)
+
+// Config says where the store is and what it lives from.
+type Config struct {
+	// Path is the database file. Its folder is made when it is missing.
+	Path string
+	// Now is the process clock; required. The store never hands out a time below
+	// one that it has handed out before.
+	Now func() time.Time
+	// Log takes content-free reports of faults; required.
+	Log *slog.Logger
+	// AllowSealed opens a sealed backup, for the restore that unseals it.
+	AllowSealed bool
+	// ReadConns bounds the read pool; 0 means 8.
+	ReadConns int
+
+	faults faults
+}
+
+// Store is the record on one SQLite file. All methods are safe for concurrent
+// use; those that write need Run to be running.
+type Store struct {
+	log     *slog.Logger
+	lock    *os.File
+	writeDB *sql.DB
+	readDB  *sql.DB
+	reads   *statements
+	clock   *clock
+	queue   *queue
+	writer  *writer
+
+	mu      sync.Mutex
+	running bool
+	ended   chan struct{} // Closed when Run has returned.
+}
+
+const (
+	busyTimeout      = 5 * time.Second
+	defaultReadConns = 8
+)
+
+// dataSource builds the DSN. Pragmas belong to a connection, so they all stand
+// here: one that is run on a pool reaches only one of its connections.
+func dataSource(path, lock string, pragmas ...string) string {
+	q := url.Values{"_txlock": {lock}}
+	for _, p := range append([]string{
+		fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()),
+		"foreign_keys(1)",
+		"journal_mode(WAL)",
+		"synchronous(FULL)",
+	}, pragmas...) {
+		q.Add("_pragma", p)
+	}
+	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: q.Encode()}).String()
+}
+
+// Open opens the store and brings its schema up to date. It starts nothing: writes
+// wait for Run. Errors: ErrInUse, ErrReadOnly, core.ErrSealed,
+// core.ErrNewerSchema, core.ErrUnavailable, core.ErrStorageFull.
+func Open(ctx context.Context, cfg Config) (*Store, error) {
+	if cfg.Path == "" || cfg.Now == nil || cfg.Log == nil {
+		return nil, core.Invalid("store", "needs a path, a clock and a log")
+	}
+	path, err := filepath.Abs(cfg.Path)
+	if err != nil {
+		return nil, fmt.Errorf("open store: %w", core.ErrUnavailable)
+	}
+	cfg.Path = path
+	lock, err := claimFolder(path)
+	if err != nil {
+		return nil, fmt.Errorf("open store: %w", err)
+	}
+	s := &Store{log: cfg.Log, lock: lock, clock: &clock{process: cfg.Now}, queue: newQueue(), ended: make(chan struct{})}
+	if err := s.open(ctx, cfg); err != nil {
+		_ = s.Close() // The reason for closing is the error to report.
+		return nil, fmt.Errorf("open store: %w", err)
+	}
+	return s, nil
+}
+
+// claimFolder makes the folder and the file, both for their owner alone, and
+// takes the lock that keeps a second process away.
+func claimFolder(path string) (*os.File, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fileError(err)
+	}
+	lock, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fileError(err)
+	}
+	if err := lockFile(lock); err != nil {
+		_ = lock.Close() // Never locked: nothing depends on it.
+		return nil, err
+	}
+	db, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		_ = lock.Close() // Gives the lock up.
+		return nil, fileError(err)
+	}
+	if err := db.Close(); err != nil {
+		_ = lock.Close() // Gives the lock up.
+		return nil, fileError(err)
+	}
+	return lock, nil
+}
+
+// fileError drops the path that the system's errors carry.
+func fileError(err error) error {
+	if errors.Is(err, fs.ErrPermission) || isReadOnly(err) {
+		return ErrReadOnly
+	}
+	return fmt.Errorf("prepare the data folder: %w", core.ErrUnavailable)
+}
+
+func (s *Store) open(ctx context.Context, cfg Config) error {
+	var err error
+	if s.writeDB, err = sql.Open("sqlite", dataSource(cfg.Path, "immediate")); err != nil {
+		return translate(err)
+	}
+	s.writeDB.SetMaxOpenConns(1)
+	if err := migrate(ctx, s.writeDB); err != nil {
+		return err
+	}
+	if s.readDB, err = sql.Open("sqlite", dataSource(cfg.Path, "deferred", "query_only(1)")); err != nil {
+		return translate(err)
+	}
+	conns := cfg.ReadConns
+	if conns <= 0 {
+		conns = defaultReadConns
+	}
+	s.readDB.SetMaxOpenConns(conns)
+	s.readDB.SetMaxIdleConns(conns)
+	s.reads = newStatements(s.readDB.PrepareContext)
+
+	w := &writer{db: s.writeDB, clock: s.clock, log: s.log, faults: &cfg.faults}
+	if w.conn, err = connect(context.WithoutCancel(ctx), s.writeDB, w.faults); err != nil {
+		return err
+	}
+	s.writer = w
+	return s.adopt(ctx, cfg.AllowSealed)
+}
+
+// adopt reads the deployment's row, or makes it in a new store, and carries its
+// clock and its marker on.
+func (s *Store) adopt(ctx context.Context, allowSealed bool) error {
+	var batch, last int64
+	var sealed bool
+	if err := s.writer.conn.run(ctx, sqlMakeDeployment, rand.Text(), int64(s.clock.now())); err != nil {
+		return translate(err)
+	}
+	if err := s.writer.conn.stmts.one(ctx, sqlReadDeployment, nil, []any{&batch, &last, &sealed}); err != nil {
+		return err
+	}
+	if sealed && !allowSealed {
+		return core.ErrSealed
+	}
+	s.writer.batch = batch
+	s.clock.raise(core.Millis(last))
+	return nil
+}
+
+const (
+	sqlMakeDeployment = `INSERT INTO deployment (singleton, id, created_at) VALUES (1, ?, ?) ON CONFLICT DO NOTHING`
+	sqlReadDeployment = `SELECT batch, clock, sealed FROM deployment WHERE singleton = 1`
+)
+
+// migrate brings the schema up to date, or refuses one that is ahead of us.
+func migrate(ctx context.Context, db *sql.DB) error {
+	files, err := fs.Sub(migrations.SQLite, "sqlite")
+	if err != nil {
+		return fmt.Errorf("read migrations: %w", err)
+	}
+	provider, err := goose.NewProvider(goose.DialectSQLite3, db, files)
+	if err != nil {
+		return fmt.Errorf("read migrations: %w", err)
+	}
+	current, target, err := provider.GetVersions(ctx)
+	if err != nil {
+		return fmt.Errorf("read schema version: %w", translate(err))
+	}
+	if current > target {
+		return core.ErrNewerSchema
+	}
+	if _, err := provider.Up(ctx); err != nil {
+		return fmt.Errorf("migrate schema: %w", translate(err))
+	}
+	return nil
+}
+
+// Run runs the writer until ctx ends; then it finishes what is queued and returns
+// nil. It can be called once. Writes before it wait within their contexts; writes
+// after it get core.ErrUnavailable.
+func (s *Store) Run(ctx context.Context) error {
+	s.mu.Lock()
+	if s.running {
+		s.mu.Unlock()
+		return fmt.Errorf("run store: it ran before: %w", core.ErrUnavailable)
+	}
+	s.running = true
+	s.mu.Unlock()
+	defer close(s.ended)
+	defer s.queue.fail()
+	defer s.queue.close()
+
+	own := context.WithoutCancel(ctx)
+	jobs := make([]*job, 0, maxBatch)
+	for {
+		jobs = s.queue.take(jobs[:0])
+		if len(jobs) > 0 {
+			s.writer.serve(own, jobs)
+			clear(jobs)
+			continue
+		}
+		select {
+		case <-s.queue.wake:
+		case <-ctx.Done():
+			if s.queue.drained() {
+				return nil
+			}
+		}
+	}
+}
+
+// Close ends the store: it waits for Run to finish, so end Run's context first.
+func (s *Store) Close() error {
+	s.queue.close()
+	s.mu.Lock()
+	running := s.running
+	s.running = true // A store that is closed never runs again.
+	s.mu.Unlock()
+	if running {
+		<-s.ended
+	} else {
+		s.queue.fail()
+		close(s.ended)
+	}
+	var failures []error
+	if s.reads != nil {
+		s.reads.close()
+	}
+	if s.writer != nil && s.writer.conn != nil {
+		failures = append(failures, s.writer.conn.close())
+		s.writer.conn = nil
+	}
+	for _, db := range []*sql.DB{s.readDB, s.writeDB} {
+		if db != nil {
+			failures = append(failures, translate(db.Close()))
+		}
+	}
+	if err := s.lock.Close(); err != nil { // Gives the lock up, last of all.
+		failures = append(failures, core.ErrUnavailable)
+	}
+	if err := errors.Join(failures...); err != nil {
+		return fmt.Errorf("close store: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,95 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"sync"
+)
+
+// querier runs statements whose text is one of the constants of this package;
+// each is prepared once per connection. Both sides of the store implement it: a
+// write on the writer's connection, a read on the pool.
+type querier interface {
+	// one reads a single row into dest. Errors: core.ErrNotFound.
+	one(query string, args []any, dest ...any) error
+	// each reads rows; fn must not run statements on the same querier.
+	each(query string, args []any, fn func(scan func(dest ...any) error) error) error
+}
+
+// statements keeps prepared statements by their text.
+type statements struct {
+	prepare func(ctx context.Context, query string) (*sql.Stmt, error)
+	mu      sync.Mutex
+	byText  map[string]*sql.Stmt
+}
+
+func newStatements(prepare func(ctx context.Context, query string) (*sql.Stmt, error)) *statements {
+	return &statements{prepare: prepare, byText: make(map[string]*sql.Stmt)}
+}
+
+func (p *statements) get(ctx context.Context, query string) (*sql.Stmt, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s, ok := p.byText[query]; ok {
+		return s, nil
+	}
+	s, err := p.prepare(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	p.byText[query] = s
+	return s, nil
+}
+
+func (p *statements) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range p.byText {
+		_ = s.Close() // The connection goes with it; nothing is left to do on failure.
+	}
+	clear(p.byText)
+}
+
+func (p *statements) one(ctx context.Context, query string, args []any, dest []any) error {
+	stmt, err := p.get(ctx, query)
+	if err != nil {
+		return translate(err)
+	}
+	return translate(stmt.QueryRowContext(ctx, args...).Scan(dest...))
+}
+
+func (p *statements) each(ctx context.Context, query string, args []any, fn func(scan func(dest ...any) error) error) error {
+	stmt, err := p.get(ctx, query)
+	if err != nil {
+		return translate(err)
+	}
+	rows, err := stmt.QueryContext(ctx, args...)
+	if err != nil {
+		return translate(err)
+	}
+	defer func() { _ = rows.Close() }() // rows.Err below has the verdict.
+	for rows.Next() {
+		if err := fn(rows.Scan); err != nil {
+			return translate(err)
+		}
+	}
+	return translate(rows.Err())
+}
+
+// reader is a querier on the read pool. Each statement sees its own snapshot of
+// what is committed; it honours the caller's context.
+type reader struct {
+	ctx   context.Context
+	stmts *statements
+}
+
+// read returns a querier on the pool.
+func (s *Store) read(ctx context.Context) reader { return reader{ctx: ctx, stmts: s.reads} }
+
+func (r reader) one(query string, args []any, dest ...any) error {
+	return r.stmts.one(r.ctx, query, args, dest)
+}
+
+func (r reader) each(query string, args []any, fn func(scan func(dest ...any) error) error) error {
+	return r.stmts.each(r.ctx, query, args, fn)
+}

@@ -1,0 +1,202 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+
+	"github.com/saysohq/sayso/core"
+)
+
+// writer runs all writes of the store, one after another, on one connection, and
+// lets those that wait at the same time share a commit. It never delays a commit
+// to gather more: while one commit reaches the disk the next batch fills itself.
+//
+// The rule of its life: a caller hears of a write only after the commit that
+// carries it, or after it is certain that nothing of it was recorded. If the
+// process dies before COMMIT, nothing was recorded and nobody was answered; if it
+// dies after, callers have heard nothing and find the truth by reading.
+type writer struct {
+	db     *sql.DB
+	conn   *connection // nil after a failure to open it again.
+	clock  *clock
+	log    *slog.Logger
+	faults *faults
+	batch  int64 // Marker of the last batch known to be committed.
+}
+
+// errLost reports that the transaction of a batch is gone through no fault of
+// the writes in it that had succeeded.
+var errLost = errors.New("the transaction was lost")
+
+// serve runs the batch and answers every job in it.
+func (w *writer) serve(ctx context.Context, jobs []*job) {
+	if err := w.begin(ctx); err != nil {
+		answerAll(jobs, err)
+		return
+	}
+	results, err := w.attempt(ctx, jobs)
+	switch {
+	case err == nil:
+		for i, j := range jobs {
+			j.done <- results[i]
+		}
+		return
+	case len(jobs) == 1, errors.Is(err, core.ErrOutcomeUnknown):
+		// Alone in its transaction there is no neighbour to blame or to save.
+		answerAll(jobs, err)
+		return
+	}
+	w.log.WarnContext(ctx, "a shared commit was lost: replaying its writes one by one", "writes", len(jobs))
+	for _, j := range jobs {
+		w.serve(ctx, []*job{j})
+	}
+}
+
+func answerAll(jobs []*job, err error) {
+	for _, j := range jobs {
+		j.done <- err
+	}
+}
+
+// begin takes the lock. After an error nothing was recorded.
+func (w *writer) begin(ctx context.Context) error {
+	if err := w.ready(ctx); err != nil {
+		return err
+	}
+	if err := w.conn.run(ctx, sqlBegin); err != nil {
+		w.discard()
+		return fmt.Errorf("begin batch: %w", translate(err))
+	}
+	return nil
+}
+
+// attempt runs the jobs in the transaction that begin opened, and ends it. The
+// results count only if the error is nil; with any error but
+// core.ErrOutcomeUnknown nothing was recorded.
+func (w *writer) attempt(ctx context.Context, jobs []*job) ([]error, error) {
+	results := make([]error, len(jobs))
+	changed := false
+	for i, j := range jobs {
+		did, err := w.one(ctx, j, len(jobs) > 1, &results[i])
+		if err != nil {
+			w.rollback(ctx)
+			return nil, err
+		}
+		changed = changed || did
+	}
+	if !changed { // Only refusals and reads: there is nothing to make durable.
+		w.rollback(ctx)
+		return results, nil
+	}
+	if err := w.conn.run(ctx, sqlWriteMarker, w.batch+1, int64(w.clock.now())); err != nil {
+		w.rollback(ctx)
+		return nil, fmt.Errorf("mark batch: %w", translate(err))
+	}
+	if err := w.conn.commit(ctx); err != nil {
+		return results, w.afterCommitError(ctx, err)
+	}
+	w.batch++
+	return results, nil
+}
+
+// one runs a single write and reports whether it changed anything. An error means
+// that the whole transaction is gone or must go; a failure of the write itself
+// goes to result.
+func (w *writer) one(ctx context.Context, j *job, shared bool, result *error) (bool, error) {
+	if shared {
+		if err := w.conn.run(ctx, sqlSavepoint); err != nil {
+			return false, fmt.Errorf("open savepoint: %w", translate(err))
+		}
+	}
+	t := &tx{ctx: ctx, conn: w.conn, now: w.clock.now()}
+	err := w.guarded(t, j)
+	if err == nil {
+		err = t.failed // A write cannot shrug a failed statement off.
+	}
+	*result = err
+	if !shared {
+		return t.changed && err == nil, err
+	}
+	if err == nil {
+		if err := w.conn.run(ctx, sqlRelease); err != nil {
+			return false, fmt.Errorf("release savepoint: %w", errLost)
+		}
+		return t.changed, nil
+	}
+	// Full disk, I/O errors and interrupts roll the whole transaction back. Then
+	// the savepoint is not there any more, and the next one would silently open a
+	// transaction of its own: never go on after a failure here.
+	if w.conn.run(ctx, sqlUndo) != nil || w.conn.run(ctx, sqlRelease) != nil {
+		return false, fmt.Errorf("undo write: %w", errLost)
+	}
+	return false, nil
+}
+
+// guarded runs the write; a panic fails only this write.
+func (w *writer) guarded(t *tx, j *job) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			// The value of the panic may hold content: only its place is logged.
+			w.log.ErrorContext(t.ctx, "a write panicked", "stack", string(debug.Stack()))
+			err = fmt.Errorf("run write: it panicked: %w", core.ErrUnavailable)
+		}
+	}()
+	return translate(j.run(t))
+}
+
+// afterCommitError finds out what a COMMIT without an answer did. The marker is
+// written by every batch together with all of its changes, so it speaks for all
+// of them. A nil result means that they are recorded.
+func (w *writer) afterCommitError(ctx context.Context, cause error) error {
+	w.discard()
+	if err := w.ready(ctx); err != nil {
+		return fmt.Errorf("read marker: %w (%v)", core.ErrOutcomeUnknown, err) //nolint:errorlint // Not an ErrUnavailable: that would promise that nothing was recorded.
+	}
+	expected := w.batch + 1
+	var batch, clock int64
+	if err := w.conn.stmts.one(ctx, sqlReadMarker, nil, []any{&batch, &clock}); err != nil {
+		w.discard()
+		return fmt.Errorf("read marker: %w", core.ErrOutcomeUnknown)
+	}
+	w.batch = batch
+	if batch == expected {
+		return nil
+	}
+	return fmt.Errorf("commit batch: %w", translate(cause))
+}
+
+// ready opens the connection again if it was discarded.
+func (w *writer) ready(ctx context.Context) error {
+	if w.conn != nil {
+		return nil
+	}
+	conn, err := connect(ctx, w.db, w.faults)
+	if err != nil {
+		return err
+	}
+	w.conn = conn
+	return nil
+}
+
+// rollback ends the transaction. If that is not possible, it may already be gone;
+// a fresh connection leaves no doubt.
+func (w *writer) rollback(ctx context.Context) {
+	if err := w.conn.run(ctx, sqlRollback); err != nil {
+		w.discard()
+	}
+}
+
+// discard closes the connection; the next batch opens it again.
+func (w *writer) discard() {
+	if w.conn == nil {
+		return
+	}
+	if err := w.conn.close(); err != nil {
+		w.log.Warn("closing the writer's connection failed", "code", core.CodeOf(err))
+	}
+	w.conn = nil
+}

@@ -1,0 +1,391 @@
+-- +goose Up
+
+-- The singleton row. `clock` is the last time handed out, `batch` the number of
+-- the last committed batch: both are written by every batch, so that one read
+-- after a lost COMMIT answers for all of its writes. Nothing older than `clock`
+-- is ever stamped again, whatever the machine's own clock does.
+CREATE TABLE deployment (
+    singleton   INTEGER PRIMARY KEY CHECK (singleton = 1),
+    id          TEXT    NOT NULL,
+    incarnation INTEGER NOT NULL DEFAULT 1 CHECK (incarnation >= 1),
+    sealed      INTEGER NOT NULL DEFAULT 0 CHECK (sealed IN (0, 1)),
+    created_at  INTEGER NOT NULL DEFAULT 0,
+    clock       INTEGER NOT NULL DEFAULT 0,
+    batch       INTEGER NOT NULL DEFAULT 0
+) STRICT;
+
+CREATE TABLE sealed_keys (
+    id         TEXT    NOT NULL,
+    purpose    TEXT    NOT NULL,
+    sealed     BLOB    NOT NULL,
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (purpose, id)
+) STRICT;
+
+CREATE TABLE leases (
+    name       TEXT    PRIMARY KEY,
+    holder     TEXT    NOT NULL,
+    fence      INTEGER NOT NULL CHECK (fence >= 1),
+    held_until INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- People.
+
+CREATE TABLE principals (
+    id         TEXT    PRIMARY KEY,
+    name       TEXT    NOT NULL,
+    role       TEXT    NOT NULL CHECK (role IN ('admin', 'reviewer', 'viewer')),
+    disabled   INTEGER NOT NULL DEFAULT 0 CHECK (disabled IN (0, 1)),
+    revision   INTEGER NOT NULL CHECK (revision >= 1),
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE identities (
+    realm        TEXT    NOT NULL CHECK (realm <> ''),
+    external_id  TEXT    NOT NULL CHECK (external_id <> ''),
+    principal_id TEXT    NOT NULL REFERENCES principals (id),
+    label        TEXT    NOT NULL DEFAULT '',
+    channel      TEXT    NOT NULL,
+    account      TEXT    NOT NULL DEFAULT '',
+    direct_chat  TEXT    NOT NULL DEFAULT '',
+    linked_at    INTEGER NOT NULL,
+    broken       TEXT    NOT NULL DEFAULT '',
+    PRIMARY KEY (realm, external_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX identities_principal ON identities (principal_id);
+
+CREATE TABLE agent_owners (
+    runtime      TEXT NOT NULL,
+    agent        TEXT NOT NULL,
+    principal_id TEXT NOT NULL REFERENCES principals (id),
+    PRIMARY KEY (runtime, agent, principal_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX agent_owners_principal ON agent_owners (principal_id);
+
+CREATE TABLE sessions (
+    id           TEXT    PRIMARY KEY,
+    hash         TEXT    NOT NULL UNIQUE,
+    principal_id TEXT    NOT NULL REFERENCES principals (id),
+    kind         TEXT    NOT NULL CHECK (kind IN ('browser', 'cli')),
+    label        TEXT    NOT NULL DEFAULT '',
+    created_at   INTEGER NOT NULL,
+    expires_at   INTEGER NOT NULL CHECK (expires_at > created_at),
+    ended_at     INTEGER NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID;
+CREATE INDEX sessions_principal ON sessions (principal_id, created_at);
+CREATE INDEX sessions_expiry ON sessions (expires_at);
+
+CREATE TABLE tokens (
+    id         TEXT    PRIMARY KEY,
+    hash       TEXT    NOT NULL UNIQUE,
+    runtime    TEXT    NOT NULL,
+    scopes     TEXT    NOT NULL CHECK (json_valid(scopes)),
+    acts_for   TEXT    REFERENCES principals (id), -- NULL for nobody.
+    label      TEXT    NOT NULL DEFAULT '',
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL DEFAULT 0,
+    revoked_at INTEGER NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID;
+
+-- used_at is also set when a code is burned or replaced: it is good while it is 0.
+CREATE TABLE codes (
+    hash         TEXT    PRIMARY KEY,
+    purpose      TEXT    NOT NULL CHECK (purpose IN ('bootstrap', 'pair', 'link')),
+    principal_id TEXT    REFERENCES principals (id), -- NULL for bootstrap.
+    created_at   INTEGER NOT NULL,
+    expires_at   INTEGER NOT NULL CHECK (expires_at > created_at),
+    used_at      INTEGER NOT NULL DEFAULT 0,
+    CHECK ((purpose = 'bootstrap') = (principal_id IS NULL))
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX codes_open_bootstrap ON codes (purpose) WHERE purpose = 'bootstrap' AND used_at = 0;
+CREATE INDEX codes_expiry ON codes (expires_at);
+
+-- Wrong codes over the whole deployment: `failures` since `window_at`.
+CREATE TABLE code_failures (
+    singleton INTEGER PRIMARY KEY CHECK (singleton = 1),
+    window_at INTEGER NOT NULL DEFAULT 0,
+    failures  INTEGER NOT NULL DEFAULT 0
+) STRICT;
+INSERT INTO code_failures (singleton) VALUES (1);
+
+CREATE TABLE prompts (
+    id           TEXT    PRIMARY KEY,
+    ref          TEXT    NOT NULL UNIQUE,
+    purpose      TEXT    NOT NULL CHECK (purpose IN ('note', 'link')),
+    channel      TEXT    NOT NULL,
+    account      TEXT    NOT NULL,
+    chat         TEXT    NOT NULL,
+    message      TEXT    NOT NULL DEFAULT '',
+    realm        TEXT    NOT NULL,
+    external_id  TEXT    NOT NULL,
+    label        TEXT    NOT NULL DEFAULT '',
+    approval_id  TEXT    NOT NULL DEFAULT '',
+    delivery_id  TEXT    NOT NULL DEFAULT '',
+    code_hash    TEXT    NOT NULL DEFAULT '',
+    principal_id TEXT    NOT NULL DEFAULT '',
+    created_at   INTEGER NOT NULL,
+    expires_at   INTEGER NOT NULL CHECK (expires_at > created_at),
+    done_at      INTEGER NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID;
+CREATE INDEX prompts_message ON prompts (channel, account, message) WHERE message <> '';
+CREATE INDEX prompts_expiry ON prompts (expires_at);
+
+-- The runtimes' own bookkeeping.
+
+-- One row per boot; the greatest epoch of (runtime, name) is the current one.
+CREATE TABLE instances (
+    runtime       TEXT    NOT NULL,
+    name          TEXT    NOT NULL,
+    epoch         INTEGER NOT NULL CHECK (epoch >= 1),
+    boot_id       TEXT    NOT NULL,
+    registered_at INTEGER NOT NULL,
+    PRIMARY KEY (runtime, name, epoch),
+    UNIQUE (runtime, name, boot_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE runs (
+    runtime    TEXT    NOT NULL,
+    id         TEXT    NOT NULL CHECK (id <> ''),
+    created_at INTEGER NOT NULL,
+    aborted_at INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (runtime, id)
+) STRICT, WITHOUT ROWID;
+
+-- The record. Lists are JSON. The checks repeat the rules of the decoder, so that
+-- a tuple which the state machine cannot produce is not even written.
+CREATE TABLE approvals (
+    id              TEXT    NOT NULL PRIMARY KEY CHECK (id <> ''),
+    ref             TEXT    NOT NULL UNIQUE CHECK (length(ref) = 43),
+    kind            TEXT    NOT NULL CHECK (kind IN ('exec', 'plugin')),
+    origin          TEXT    NOT NULL CHECK (origin IN ('ask', 'auto')),
+    runtime         TEXT    NOT NULL CHECK (runtime <> ''),
+    instance        TEXT    NOT NULL DEFAULT '',
+    epoch           INTEGER NOT NULL DEFAULT 0,
+    idempotency_key TEXT    NOT NULL DEFAULT '',
+    key_generation  INTEGER NOT NULL DEFAULT 0,
+    request_hash    TEXT    NOT NULL,
+    supersedes      TEXT    NOT NULL DEFAULT '',
+    sticky_of       TEXT    NOT NULL DEFAULT '',
+
+    operation_id    TEXT    NOT NULL DEFAULT '',
+    operation_type  TEXT    NOT NULL DEFAULT '',
+    tool            TEXT    NOT NULL DEFAULT '',
+    operation       TEXT    NOT NULL DEFAULT '',
+    arguments_hash  TEXT    NOT NULL CHECK (length(arguments_hash) = 71),
+    action_hash     TEXT    NOT NULL CHECK (length(action_hash) = 71),
+    fingerprint     TEXT    NOT NULL,
+    class           TEXT    NOT NULL CHECK (class IN ('read', 'write', 'send', 'money')),
+    class_source    TEXT    NOT NULL DEFAULT '',
+    risk            TEXT    NOT NULL DEFAULT '',
+    presentation    TEXT    NOT NULL CHECK (json_valid(presentation) AND octet_length(presentation) <= 4096),
+    detail_bytes    INTEGER NOT NULL DEFAULT 0,
+    detail_omitted  INTEGER NOT NULL DEFAULT 0,
+
+    offered           TEXT    NOT NULL CHECK (json_valid(offered)),
+    always_offer      TEXT    CHECK (always_offer IS NULL OR json_valid(always_offer)),
+    policy_id         TEXT    NOT NULL DEFAULT '',
+    policy_generation INTEGER NOT NULL DEFAULT 0,
+    trail             TEXT    CHECK (trail IS NULL OR json_valid(trail)),
+    continuation      TEXT    NOT NULL CHECK (continuation IN ('live', 'durable', 'draft')),
+
+    agent       TEXT NOT NULL DEFAULT '',
+    session_key TEXT NOT NULL DEFAULT '',
+    run_id      TEXT NOT NULL DEFAULT '',
+    frame_id    TEXT NOT NULL DEFAULT '',
+    group_id    TEXT NOT NULL DEFAULT '',
+    caused_by   TEXT NOT NULL DEFAULT '',
+    audience    TEXT CHECK (audience IS NULL OR (json_valid(audience) AND json_array_length(audience) <= 64)),
+
+    requested_by      TEXT    NOT NULL DEFAULT '',
+    reviewers         TEXT    CHECK (reviewers IS NULL OR json_valid(reviewers)), -- NULL: no explicit list; '[]': nobody.
+    exclude_requester INTEGER NOT NULL DEFAULT 0 CHECK (exclude_requester IN (0, 1)),
+    require_push      INTEGER NOT NULL DEFAULT 0 CHECK (require_push IN (0, 1)),
+
+    created_at INTEGER NOT NULL CHECK (created_at > 0),
+    expires_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+
+    status        TEXT    NOT NULL CHECK (status IN ('pending', 'allowed', 'denied', 'expired', 'cancelled')),
+    decision      TEXT    NOT NULL DEFAULT '' CHECK (decision IN ('', 'allow-once', 'allow-always', 'deny')),
+    reason        TEXT    NOT NULL DEFAULT '',
+    note          TEXT    NOT NULL DEFAULT '',
+    by_message    INTEGER NOT NULL DEFAULT 0 CHECK (by_message IN (0, 1)),
+    decision_key  TEXT    NOT NULL DEFAULT '',
+    attempt_id    TEXT    NOT NULL DEFAULT '',
+    resolved_at   INTEGER NOT NULL DEFAULT 0,
+    resolver_kind TEXT    NOT NULL DEFAULT '' CHECK (resolver_kind IN ('', 'human', 'policy', 'runtime', 'system')),
+    resolver_id   TEXT    NOT NULL DEFAULT '',
+    resolver_name TEXT    NOT NULL DEFAULT '',
+    surface       TEXT    NOT NULL DEFAULT '',
+    delivery_id   TEXT    NOT NULL DEFAULT '',
+    proof         TEXT    NOT NULL DEFAULT '',
+    partial_view  INTEGER NOT NULL DEFAULT 0 CHECK (partial_view IN (0, 1)),
+
+    execution     TEXT    NOT NULL CHECK (execution IN ('none', 'unclaimed', 'claimed', 'succeeded', 'failed', 'unknown', 'voided')),
+    claim_by      INTEGER NOT NULL DEFAULT 0,
+    claim_token   TEXT    NOT NULL DEFAULT '',
+    consumed_at   INTEGER NOT NULL DEFAULT 0,
+    consumed_by   TEXT    NOT NULL DEFAULT '',
+    outcome_by    INTEGER NOT NULL DEFAULT 0,
+    outcome_at    INTEGER NOT NULL DEFAULT 0,
+    outcome_error TEXT    NOT NULL DEFAULT '',
+    void_reason   TEXT    NOT NULL DEFAULT '' CHECK (void_reason IN ('', 'lapsed', 'run-aborted', 'runtime-restart', 'superseded', 'storage-restored', 'hash-mismatch')),
+
+    revision      INTEGER NOT NULL CHECK (revision >= 1),
+    card_revision INTEGER NOT NULL CHECK (card_revision BETWEEN 1 AND revision),
+
+    CONSTRAINT times_in_order CHECK (expires_at > created_at AND updated_at >= created_at),
+    CONSTRAINT auto_names_its_policy CHECK ((origin = 'auto') = (policy_id <> '')),
+    CONSTRAINT reason_fits_status CHECK (CASE status
+        WHEN 'pending'   THEN reason = ''
+        WHEN 'allowed'   THEN reason IN ('user', 'policy')
+        WHEN 'denied'    THEN reason IN ('user', 'policy', 'message', 'malformed-verdict', 'hash-mismatch', 'no-route', 'sticky-decline', 'storage-corrupt')
+        WHEN 'expired'   THEN reason = 'timeout'
+        WHEN 'cancelled' THEN reason IN ('withdrawn', 'admin', 'run-aborted', 'runtime-restart', 'superseded', 'storage-restored')
+        END),
+    CONSTRAINT pending_has_no_outcome CHECK (status <> 'pending' OR (decision = '' AND note = '' AND by_message = 0
+        AND decision_key = '' AND attempt_id = '' AND resolved_at = 0 AND resolver_kind = '' AND resolver_id = ''
+        AND resolver_name = '' AND surface = '' AND delivery_id = '' AND proof = '' AND partial_view = 0)),
+    CONSTRAINT terminal_has_a_resolver CHECK (status = 'pending' OR (resolved_at >= created_at AND resolver_kind <> '')),
+    CONSTRAINT only_a_person_or_a_policy_allows CHECK (status <> 'allowed'
+        OR (origin = 'auto' AND decision = '' AND resolver_kind = 'policy' AND reason = 'policy')
+        OR (origin = 'ask' AND decision IN ('allow-once', 'allow-always') AND resolver_kind = 'human'
+            AND resolver_id <> '' AND reason = 'user' AND resolved_at < expires_at)),
+    CONSTRAINT denied_says_deny CHECK (status <> 'denied'
+        OR (decision = 'deny' AND (reason <> 'user' OR (resolver_kind = 'human' AND resolver_id <> '')))),
+    CONSTRAINT nobody_decided CHECK (status NOT IN ('expired', 'cancelled') OR decision = ''),
+    CONSTRAINT expired_at_the_deadline CHECK (status <> 'expired' OR resolved_at >= expires_at),
+    CONSTRAINT only_allowed_has_a_grant CHECK ((status = 'allowed') = (execution <> 'none')
+        AND (status = 'allowed') = (claim_by <> 0)),
+    CONSTRAINT voided_has_a_reason CHECK ((execution = 'voided') = (void_reason <> '')),
+    CONSTRAINT claimed_is_complete CHECK (CASE WHEN execution IN ('claimed', 'succeeded', 'failed', 'unknown')
+        THEN consumed_at <> 0 AND claim_token <> '' AND outcome_by <> 0 AND consumed_at < claim_by
+        ELSE consumed_at = 0 AND claim_token = '' AND outcome_by = 0 END),
+    CONSTRAINT reported_has_a_time CHECK ((execution IN ('succeeded', 'failed', 'unknown')) = (outcome_at <> 0))
+) STRICT;
+
+CREATE UNIQUE INDEX approvals_key ON approvals (runtime, idempotency_key, key_generation) WHERE idempotency_key <> '';
+CREATE INDEX approvals_history ON approvals (created_at, id);
+CREATE INDEX approvals_runtime_history ON approvals (runtime, created_at, id);
+CREATE INDEX approvals_pending_expiry ON approvals (expires_at) WHERE status = 'pending';
+CREATE INDEX approvals_pending_list ON approvals (runtime, created_at, id) WHERE status = 'pending';
+CREATE INDEX approvals_unclaimed ON approvals (claim_by) WHERE execution = 'unclaimed';
+CREATE INDEX approvals_claimed ON approvals (outcome_by) WHERE execution = 'claimed';
+CREATE INDEX approvals_run ON approvals (runtime, run_id, created_at) WHERE run_id <> '';
+CREATE INDEX approvals_terminal ON approvals (resolved_at) WHERE status <> 'pending';
+
+CREATE TABLE approval_details (
+    approval_id TEXT    PRIMARY KEY REFERENCES approvals (id) ON DELETE CASCADE,
+    text        TEXT    NOT NULL CHECK (octet_length(text) <= 65536),
+    omitted     INTEGER NOT NULL DEFAULT 0 CHECK (omitted >= 0)
+) STRICT;
+
+-- Ids and refs of pruned approvals stay taken for ever where a caller chose the id.
+CREATE TABLE spent_ids (
+    id TEXT PRIMARY KEY
+) STRICT, WITHOUT ROWID;
+
+-- The outbox. AUTOINCREMENT: a number is never used twice, not even after pruning.
+CREATE TABLE events (
+    seq         INTEGER PRIMARY KEY AUTOINCREMENT,
+    approval_id TEXT    NOT NULL,
+    revision    INTEGER NOT NULL,
+    type        TEXT    NOT NULL,
+    runtime     TEXT    NOT NULL,
+    previous    INTEGER NOT NULL DEFAULT 0, -- seq of the approval's event before this one; 0 for the first.
+    caused_by   TEXT    NOT NULL DEFAULT '',
+    created_at  INTEGER NOT NULL,
+    payload     TEXT    NOT NULL CHECK (json_valid(payload)),
+    UNIQUE (approval_id, revision, type)
+) STRICT;
+
+-- The ledger. `destination` is as asked for; `address` as resolved, NULL before:
+-- two rows of an approval never share an address. Closed duplicates give theirs up.
+CREATE TABLE deliveries (
+    id          TEXT    NOT NULL PRIMARY KEY,
+    approval_id TEXT    NOT NULL REFERENCES approvals (id) ON DELETE CASCADE,
+    channel     TEXT    NOT NULL CHECK (channel <> ''),
+    account     TEXT    NOT NULL,
+    destination TEXT    NOT NULL,
+    person_id   TEXT    NOT NULL DEFAULT '',
+    address     TEXT,
+    locator     TEXT    NOT NULL DEFAULT '' CHECK (octet_length(locator) <= 1024),
+
+    state          TEXT    NOT NULL CHECK (state IN ('planned', 'sending', 'open', 'closed')),
+    state_before   TEXT    NOT NULL DEFAULT '', -- What "sending" replaced: a send that never left returns to it.
+    outcome        TEXT    NOT NULL DEFAULT '' CHECK (outcome IN ('', 'replaced', 'retired', 'unsupported', 'failed', 'skipped', 'possible-orphan', 'duplicate', 'moved')),
+    closes_as      TEXT    NOT NULL DEFAULT '', -- Outcome that a follow-up will close the row with.
+    step           TEXT    NOT NULL DEFAULT 'card' CHECK (step IN ('card', 'followup')),
+    shown_revision INTEGER NOT NULL DEFAULT 0,
+    view           INTEGER NOT NULL DEFAULT 0,
+    shown_view     INTEGER NOT NULL DEFAULT 0,
+    shown_hash     TEXT    NOT NULL DEFAULT '',
+    offered        TEXT    CHECK (offered IS NULL OR json_valid(offered)),
+    shown_complete INTEGER NOT NULL DEFAULT 0 CHECK (shown_complete IN (0, 1)),
+    key_id         TEXT    NOT NULL DEFAULT '',
+
+    attempts     INTEGER NOT NULL DEFAULT 0,
+    generation   INTEGER NOT NULL DEFAULT 0,
+    ambiguous    INTEGER NOT NULL DEFAULT 0 CHECK (ambiguous IN (0, 1)),
+    unsettled    INTEGER NOT NULL DEFAULT 0 CHECK (unsettled IN (0, 1)),
+    settle_at    INTEGER NOT NULL DEFAULT 0,
+    due_at       INTEGER, -- NULL while nothing is to be done.
+    give_up_at   INTEGER NOT NULL,
+    lease_holder TEXT    NOT NULL DEFAULT '',
+    lease_until  INTEGER NOT NULL DEFAULT 0,
+    fence        INTEGER NOT NULL DEFAULT 0,
+    last_error      TEXT NOT NULL DEFAULT '',
+    last_error_text TEXT NOT NULL DEFAULT '' CHECK (octet_length(last_error_text) <= 200),
+    created_at   INTEGER NOT NULL,
+    updated_at   INTEGER NOT NULL,
+
+    CONSTRAINT closed_has_an_outcome CHECK ((state = 'closed') = (outcome <> '')),
+    CONSTRAINT closed_is_not_due CHECK (state <> 'closed' OR due_at IS NULL),
+    CONSTRAINT one_card_per_address UNIQUE (approval_id, channel, account, address)
+) STRICT;
+CREATE INDEX deliveries_due ON deliveries (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX deliveries_leased ON deliveries (lease_until) WHERE lease_holder <> '';
+CREATE INDEX deliveries_live ON deliveries (give_up_at) WHERE state <> 'closed';
+CREATE INDEX deliveries_message ON deliveries (channel, account, locator) WHERE locator <> '';
+
+-- Chats that moved: from one address to the next, per bot.
+CREATE TABLE chat_aliases (
+    channel    TEXT    NOT NULL,
+    account    TEXT    NOT NULL,
+    address    TEXT    NOT NULL,
+    moved_to   TEXT    NOT NULL CHECK (moved_to <> address),
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (channel, account, address)
+) STRICT, WITHOUT ROWID;
+
+-- No call to (account, address) before blocked_until; the address '' blocks the account.
+CREATE TABLE blocks (
+    channel       TEXT    NOT NULL,
+    account       TEXT    NOT NULL,
+    address       TEXT    NOT NULL DEFAULT '',
+    blocked_until INTEGER NOT NULL,
+    PRIMARY KEY (channel, account, address)
+) STRICT, WITHOUT ROWID;
+
+-- +goose Down
+DROP TABLE blocks;
+DROP TABLE chat_aliases;
+DROP TABLE deliveries;
+DROP TABLE events;
+DROP TABLE spent_ids;
+DROP TABLE approval_details;
+DROP TABLE approvals;
+DROP TABLE runs;
+DROP TABLE instances;
+DROP TABLE prompts;
+DROP TABLE code_failures;
+DROP TABLE codes;
+DROP TABLE tokens;
+DROP TABLE sessions;
+DROP TABLE agent_owners;
+DROP TABLE identities;
+DROP TABLE principals;
+DROP TABLE leases;
+DROP TABLE sealed_keys;
+DROP TABLE deployment;
