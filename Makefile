@@ -1,0 +1,64 @@
+# sayso: everything a newcomer needs is a target here. `make` lists them.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+GO       ?= go
+BIN      := bin/sayso
+TOOLS    := $(CURDIR)/.tools
+# Pinned: a new linter is a change of its own.
+GOLANGCI_VERSION := v2.15.0
+GOVULN_VERSION   := v1.9.0
+GOLANGCI := $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION)
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS  := -s -w -X main.version=$(VERSION)
+TEST_TIMEOUT ?= 12m
+
+.PHONY: help
+help: ## List the targets.
+	@awk 'BEGIN {FS = ":.*## "} /^[a-zA-Z_-]+:.*## / {printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build the binary into bin/sayso.
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/sayso
+
+.PHONY: run
+run: build ## Build and start the service on loopback: no config, no account, no other service. ARGS='--data DIR' and the like are passed on.
+	./$(BIN) serve $(ARGS)
+
+.PHONY: deps
+deps: ## Install what the tests need (C compiler, Chromium) when that is allowed.
+	@.ci/deps
+
+.PHONY: test
+test: deps ## Run every test with the race detector. Nothing is skipped.
+	CGO_ENABLED=1 $(GO) test -race -count=1 -shuffle=on -timeout $(TEST_TIMEOUT) ./...
+
+.PHONY: check
+check: $(GOLANGCI) ## Format, vet, lint, and prove that generated files are fresh.
+	@unformatted=$$(gofmt -l cmd core channels presentation callbacks deliveries migrations); \
+	  if [ -n "$$unformatted" ]; then echo "not formatted:"; echo "$$unformatted"; exit 1; fi
+	$(GO) vet ./...
+	$(GOLANGCI) run ./...
+	$(GO) mod tidy -diff
+	$(GO) mod verify
+
+.PHONY: bench
+bench: ## Measure against a raw baseline in the same run; prints ratios.
+	$(GO) run ./cmd/sayso bench
+
+.PHONY: fuzz
+fuzz: ## Fuzz every target for FUZZTIME each (default 20s).
+	@.ci/fuzz
+
+.PHONY: vuln
+vuln: ## Look for known vulnerabilities in what is linked.
+	$(GO) run golang.org/x/vuln/cmd/govulncheck@$(GOVULN_VERSION) ./...
+
+.PHONY: clean
+clean: ## Remove what was built.
+	rm -rf bin
+
+$(GOLANGCI):
+	@mkdir -p $(TOOLS)/build
+	GOBIN=$(TOOLS)/build $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+	mv $(TOOLS)/build/golangci-lint $@

@@ -1,0 +1,73 @@
+package config
+
+import (
+	"time"
+)
+
+// Config is everything that can be configured. The zero file is a good file.
+type Config struct {
+	// Data is the folder of the database, the keys and the local token; 0700.
+	Data string `koanf:"data"`
+	// Listen is the address of the HTTP service, "host:port". Off loopback it needs
+	// InsecureHTTP, because the service itself speaks plain HTTP.
+	Listen string `koanf:"listen"`
+	// InsecureHTTP allows plain HTTP off loopback, for a TLS proxy in front.
+	InsecureHTTP bool `koanf:"insecure_http"`
+	// PublicURL is the trusted origin of links, with scheme and optional base path;
+	// without it no absolute link is ever made.
+	PublicURL string `koanf:"public_url"`
+	// AllowedHosts are Host headers accepted beside those of Listen and PublicURL.
+	AllowedHosts []string `koanf:"allowed_hosts"`
+	// Timezone is the IANA name of the zone in which cards show times.
+	Timezone string `koanf:"timezone"`
+	// CLIAllow lets `sayso resolve` allow; otherwise the CLI can only deny.
+	CLIAllow bool `koanf:"cli_allow"`
+	// SecretKeyFile holds the 32-byte key that seals keys in the database; default
+	// is a file in Data that the first start makes.
+	SecretKeyFile string `koanf:"secret_key_file"`
+
+	Log      Log        `koanf:"log"`
+	Limits   Limits     `koanf:"limits"`
+	Telegram []Telegram `koanf:"telegram"`
+}
+
+// Log configures the log, which goes to standard error.
+type Log struct {
+	Level  string `koanf:"level"`  // debug, info, warn, error.
+	Format string `koanf:"format"` // json or text.
+}
+
+// Limits bounds what one runtime may ask for.
+type Limits struct {
+	Pending       int     `koanf:"pending"`        // Open approvals per runtime.
+	RequestsPerS  float64 `koanf:"requests_per_s"` // Sustained requests per second and runtime.
+	RequestsBurst int     `koanf:"requests_burst"`
+}
+
+// Telegram is one bot.
+type Telegram struct {
+	Token     Secret   `koanf:"token"`
+	TokenFile string   `koanf:"token_file"`
+	Chats     []string `koanf:"chats"`   // Chats told of everything: "-1001234", or "-1001234/5" for a topic.
+	APIURL    string   `koanf:"api_url"` // Default https://api.telegram.org.
+	// WebhookSecret switches from polling to a webhook at
+	// {public_url}/webhooks/telegram/{bot id}.
+	WebhookSecret     Secret `koanf:"webhook_secret"`
+	WebhookSecretFile string `koanf:"webhook_secret_file"`
+	// Unpaced switches off the budgets of the platform, for a fake server.
+	Unpaced bool `koanf:"unpaced"`
+}
+
+// Default is the configuration of a service that nobody configured: loopback,
+// embedded database, no messenger.
+func Default() Config {
+	return Config{
+		Listen:   "127.0.0.1:7788",
+		Timezone: "UTC",
+		Log:      Log{Level: "info", Format: "json"},
+		Limits:   Limits{Pending: 1000, RequestsPerS: 200, RequestsBurst: 400},
+	}
+}
+
+// ShutdownGrace is how long a stopping service drains.
+const ShutdownGrace = 10 * time.Second

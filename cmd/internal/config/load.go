@@ -1,0 +1,150 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/knadh/koanf/parsers/yaml"
+	"github.com/knadh/koanf/providers/env/v2"
+	"github.com/knadh/koanf/providers/file"
+	"github.com/knadh/koanf/v2"
+
+	"github.com/go-viper/mapstructure/v2"
+)
+
+// maxFile bounds the configuration file in bytes: nobody writes a megabyte, and an
+// anchor bomb starts small enough to be refused by the parser's own limits.
+const maxFile = 1 << 20
+
+// clientVariables are read by the command line and are no configuration of the
+// service.
+var clientVariables = map[string]bool{
+	"url": true, "token": true, "config": true, "specs": true, "install": true,
+	"telegram_token": true, "telegram_token_file": true, "telegram_chats": true, "telegram_api_url": true,
+}
+
+// Load reads file (when it is not ""), then the environment, then override, and
+// validates the result. All faults come back joined, none with a secret in it.
+func Load(path string, environ []string, override func(*Config)) (Config, error) {
+	k := koanf.New(".")
+	if path != "" {
+		if err := loadFile(k, path); err != nil {
+			return Config{}, err
+		}
+	}
+	if err := loadEnviron(k, environ); err != nil {
+		return Config{}, err
+	}
+	cfg := Default()
+	// Unknown keys are refused; the error names the key, never its value.
+	err := k.UnmarshalWithConf("", &cfg, koanf.UnmarshalConf{DecoderConfig: &mapstructure.DecoderConfig{
+		ErrorUnused: true, WeaklyTypedInput: true, Result: &cfg, TagName: "koanf",
+		DecodeHook: mapstructure.StringToSliceHookFunc(","),
+	}})
+	if err != nil {
+		return Config{}, fmt.Errorf("configuration: %w", decodeFault(err))
+	}
+	telegramFromEnviron(&cfg, environ)
+	if override != nil {
+		override(&cfg)
+	}
+	if cfg.Data == "" {
+		if cfg.Data, err = DefaultData(environ); err != nil {
+			return Config{}, err
+		}
+	}
+	return cfg, errors.Join(cfg.resolveSecrets(), cfg.Validate())
+}
+
+func loadFile(k *koanf.Koanf, path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return fmt.Errorf("configuration file: %w", errors.Unwrap(err))
+	}
+	if info.Size() > maxFile {
+		return fmt.Errorf("configuration file: over %d bytes", maxFile)
+	}
+	if err := k.Load(file.Provider(path), yaml.Parser()); err != nil {
+		return errors.New("configuration file: not valid YAML")
+	}
+	return nil
+}
+
+func loadEnviron(k *koanf.Koanf, environ []string) error {
+	return k.Load(env.Provider(".", env.Opt{
+		Prefix:      "SAYSO_",
+		EnvironFunc: func() []string { return environ },
+		TransformFunc: func(key, value string) (string, any) {
+			key = strings.ToLower(strings.TrimPrefix(key, "SAYSO_"))
+			if clientVariables[key] {
+				return "", nil
+			}
+			return strings.ReplaceAll(key, "__", "."), value
+		},
+	}), nil)
+}
+
+// telegramFromEnviron adds the one bot that needs no file.
+func telegramFromEnviron(cfg *Config, environ []string) {
+	get := lookup(environ)
+	bot := Telegram{
+		Token: Secret(get("SAYSO_TELEGRAM_TOKEN")), TokenFile: get("SAYSO_TELEGRAM_TOKEN_FILE"),
+		APIURL: get("SAYSO_TELEGRAM_API_URL"),
+	}
+	if bot.Token == "" && bot.TokenFile == "" {
+		return
+	}
+	if chats := get("SAYSO_TELEGRAM_CHATS"); chats != "" {
+		bot.Chats = strings.Split(chats, ",")
+	}
+	cfg.Telegram = append(cfg.Telegram, bot)
+}
+
+func lookup(environ []string) func(string) string {
+	return func(key string) string {
+		for i := len(environ) - 1; i >= 0; i-- {
+			if v, ok := strings.CutPrefix(environ[i], key+"="); ok {
+				return v
+			}
+		}
+		return ""
+	}
+}
+
+// DefaultData is the user's own state folder.
+func DefaultData(environ []string) (string, error) {
+	get := lookup(environ)
+	if d := get("XDG_STATE_HOME"); filepath.IsAbs(d) {
+		return filepath.Join(d, "sayso"), nil
+	}
+	home := get("HOME")
+	if home == "" {
+		var err error
+		if home, err = os.UserHomeDir(); err != nil {
+			return "", errors.New("data: there is no home folder; give one with --data")
+		}
+	}
+	return filepath.Join(home, ".local", "state", "sayso"), nil
+}
+
+// decodeFault keeps the names of unknown and mistyped keys and drops the values
+// that the decoder would repeat.
+func decodeFault(err error) error {
+	var faults []error
+	for _, line := range strings.Split(err.Error(), "\n") {
+		if i := strings.Index(line, "has invalid keys:"); i >= 0 {
+			faults = append(faults, errors.New("unknown keys:"+line[i+len("has invalid keys:"):]))
+			continue
+		}
+		if parts := strings.SplitN(line, "'", 3); len(parts) == 3 {
+			faults = append(faults, fmt.Errorf("%s: the value has the wrong type", strings.TrimPrefix(parts[1], "Config.")))
+		}
+	}
+	if len(faults) == 0 {
+		return errors.New("a value has the wrong type")
+	}
+	return errors.Join(faults...)
+}

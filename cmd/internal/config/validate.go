@@ -1,0 +1,133 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// telegramToken is the published form of a bot token: the bot's id, a colon and
+// 35 characters or more.
+var telegramToken = regexp.MustCompile(`^[0-9]{5,16}:[A-Za-z0-9_-]{30,64}$`)
+
+// telegramChat is a chat id, optionally with a topic id.
+var telegramChat = regexp.MustCompile(`^-?[0-9]{1,16}(/[0-9]{1,16})?$`)
+
+// webhookSecret is what Telegram accepts as a secret token: 1-256 characters.
+var webhookSecret = regexp.MustCompile(`^[A-Za-z0-9_-]{1,256}$`)
+
+func (c *Config) resolveSecrets() error {
+	var faults []error
+	for i := range c.Telegram {
+		t := &c.Telegram[i]
+		name := fmt.Sprintf("telegram[%d]", i)
+		faults = append(faults,
+			resolveSecret(name+".token", &t.Token, t.TokenFile),
+			resolveSecret(name+".webhook_secret", &t.WebhookSecret, t.WebhookSecretFile))
+	}
+	return errors.Join(faults...)
+}
+
+// Validate returns every fault, joined.
+func (c *Config) Validate() error {
+	return errors.Join(c.validateAddress(), c.validatePublicURL(), c.validateRest(), c.validateTelegram())
+}
+
+func (c *Config) validateAddress() error {
+	host, _, err := net.SplitHostPort(c.Listen)
+	if err != nil {
+		return errors.New("listen: must be host:port")
+	}
+	if loopback(host) || c.InsecureHTTP {
+		return nil
+	}
+	return errors.New("listen: plain HTTP off loopback needs insecure_http: true (put a TLS proxy in front)")
+}
+
+func loopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.IsLoopback()
+}
+
+func (c *Config) validatePublicURL() error {
+	if c.PublicURL == "" {
+		return nil
+	}
+	u, err := url.Parse(c.PublicURL)
+	switch {
+	case err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http"):
+		return errors.New("public_url: must be an absolute http or https address")
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Opaque != "":
+		return errors.New("public_url: must have no user, query or fragment")
+	case u.Scheme == "http" && !loopback(u.Hostname()) && !c.InsecureHTTP:
+		return errors.New("public_url: plain HTTP off loopback needs insecure_http: true")
+	}
+	c.PublicURL = strings.TrimRight(c.PublicURL, "/")
+	return nil
+}
+
+func (c *Config) validateRest() error {
+	var faults []error
+	if _, err := time.LoadLocation(c.Timezone); err != nil || c.Timezone == "" {
+		faults = append(faults, errors.New("timezone: must be an IANA name such as Europe/Berlin"))
+	}
+	switch c.Log.Level {
+	case "debug", "info", "warn", "error":
+	default:
+		faults = append(faults, errors.New("log.level: must be debug, info, warn or error"))
+	}
+	switch c.Log.Format {
+	case "json", "text":
+	default:
+		faults = append(faults, errors.New("log.format: must be json or text"))
+	}
+	if c.Limits.Pending < 1 || c.Limits.RequestsPerS <= 0 || c.Limits.RequestsBurst < 1 {
+		faults = append(faults, errors.New("limits: must be above zero"))
+	}
+	return errors.Join(faults...)
+}
+
+func (c *Config) validateTelegram() error {
+	var faults []error
+	seen := map[string]bool{}
+	for i := range c.Telegram {
+		t := &c.Telegram[i]
+		fault := func(field, rule string) {
+			faults = append(faults, fmt.Errorf("telegram[%d].%s: %s", i, field, rule))
+		}
+		if t.Token == "" {
+			if t.TokenFile == "" { // An unreadable file was reported already.
+				fault("token", "is required (or token_file)")
+			}
+			continue
+		}
+		if !telegramToken.MatchString(t.Token.Reveal()) {
+			fault("token", "is not a bot token (digits, a colon, 35 characters)")
+		}
+		id, _, _ := strings.Cut(t.Token.Reveal(), ":")
+		if seen[id] {
+			fault("token", "belongs to a bot that is listed already")
+		}
+		seen[id] = true
+		for j, chat := range t.Chats {
+			if t.Chats[j] = strings.TrimSpace(chat); !telegramChat.MatchString(t.Chats[j]) {
+				fault(fmt.Sprintf("chats[%d]", j), "must be a chat id, or chat id/topic id")
+			}
+		}
+		if t.WebhookSecret != "" && !webhookSecret.MatchString(t.WebhookSecret.Reveal()) {
+			fault("webhook_secret", "must be 1-256 of A-Z a-z 0-9 _ -")
+		}
+		if t.WebhookSecret != "" && !strings.HasPrefix(c.PublicURL, "https://") {
+			fault("webhook_secret", "needs an https public_url")
+		}
+	}
+	return errors.Join(faults...)
+}
