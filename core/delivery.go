@@ -116,8 +116,9 @@ type Delivery struct {
 	State         DeliveryState
 	Outcome       DeliveryOutcome
 	Step          DeliveryStep
-	ShownRevision int64 // Card revision that the message shows; 0 before the first receipt.
-	View          int64 // 1 once somebody asked to show all.
+	ClosesAs      DeliveryOutcome // With StepFollowup: the outcome that the row will close with; OutcomeNone before.
+	ShownRevision int64           // Card revision that the message shows; 0 before the first receipt.
+	View          int64           // 1 once somebody asked to show all.
 	ShownView     int64
 
 	// Written together with "sending", before the call: what the surface shows.
