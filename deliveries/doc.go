@@ -1,0 +1,45 @@
+// Package deliveries drives every card that was planned to the truth: it sends
+// it, edits it to the outcome, or records why that is impossible and tells the
+// truth beside it.
+//
+// The ledger has one row for each approval, channel, account and destination,
+// written in the transaction that creates the approval. The rows are
+// level-triggered: a row needs work while its message shows an older card than
+// the record has, while somebody waits for the whole detail, while a lost lease
+// leaves it unsettled, or while its follow-up is not sent. Nobody enqueues jobs,
+// so none can be lost.
+//
+//	            begin                receipt                     newest card shown
+//	planned ───────────▶ sending ───────────▶ open ───────────────────────────────▶ closed
+//	   │                   │  ▲                │ ▲ │                                  replaced
+//	   │ decided first     │  │ no answer,     │ │ │ cannot be edited any more
+//	   ▼                   │  │ still pending  │ │ ▼
+//	closed: skipped        │  └────────────────┘ │ step follow-up ── sent ──────────▶ closed
+//	                       │                     │                                    retired, unsupported
+//	                       │ no answer, decided  │ edited, not settled: once more
+//	                       ▼                     └ after the call timeout + 30 s
+//	closed: possible-orphan
+//
+//	planned, sending: gone, rejected ─▶ closed: failed, the person's next route planned
+//	                  the chat moved ─▶ the same row, at the new address, at once
+//	                  same address as another row ─▶ closed: duplicate
+//
+// What the package promises:
+//
+//   - Before the first byte of a call, the row says that it is under way and what
+//     it will show; the fence and the remaining lease are checked in that write.
+//   - A send whose answer was lost is repeated only while the approval is pending;
+//     an edit or a follow-up is repeated until it is confirmed.
+//   - A platform's retry_after is never shortened; final answers have slots of
+//     their own, and new cards keep a quarter of every budget.
+//   - One call at a time in each chat; a chat that hangs holds half of its
+//     account's slots at most; a row that always fails waits with backoff up to
+//     10 minutes and holds up nothing behind it.
+//   - Stopping drains: calls under way finish within their timeout and are
+//     recorded; rows that wait are given back.
+//
+// What it does not do: it never decides an approval (the store denies for want of
+// a route in the write that closes the last row), it never reads clicks, and it
+// keeps no state that a restart would miss. Exactly-once sends do not exist on
+// platforms without deduplication; an orphan heals when its button is pressed.
+package deliveries

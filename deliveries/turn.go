@@ -1,0 +1,325 @@
+package deliveries
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/saysohq/sayso/channels"
+	"github.com/saysohq/sayso/core"
+	"github.com/saysohq/sayso/presentation"
+)
+
+// turn is one leased row on its way to the truth. Every turn ends with exactly
+// one write that gives the lease back; if none succeeds, the lease runs out and
+// the row is taken over.
+type turn struct {
+	w    *Worker
+	log  *slog.Logger
+	ref  core.AccountRef
+	ch   channels.Channel
+	d    core.Delivery
+	a    core.Approval
+	base core.Millis // The store's time at the claim.
+	from time.Time   // Our time before the claim: what we count is never longer than the lease.
+
+	address string
+	begun   bool // "Sending" was written by this turn.
+}
+
+func newTurn(w *Worker, work core.Work, claimed time.Time) *turn {
+	ref := core.AccountRef{Channel: work.Delivery.Channel, Account: work.Delivery.Account}
+	return &turn{
+		w: w, ref: ref, ch: w.served[ref], d: work.Delivery, a: work.Approval,
+		base: work.Now, from: claimed, address: work.Delivery.Address,
+		log: w.deps.Logger.With(
+			slog.String("delivery", work.Delivery.ID),
+			slog.String("approval", work.Delivery.ApprovalID),
+			slog.String("channel", string(ref.Channel))),
+	}
+}
+
+// step is what a row needs next.
+type step int
+
+const (
+	stepSkip     step = iota // Decided before anything was sent.
+	stepOrphan               // Decided while an unconfirmed message may exist.
+	stepSend                 // Nothing was confirmed yet, and an answer is wanted.
+	stepDetail               // Somebody asked to show all.
+	stepEdit                 // The message must show the record.
+	stepFollowup             // The message cannot be edited: tell the truth beside it.
+)
+
+// next reads the row and the record; nothing is remembered between turns.
+func (t *turn) next() step {
+	confirmed := t.d.State == core.DeliveryOpen || t.d.Locator != ""
+	terminal := t.a.Status.Terminal()
+	switch {
+	case !confirmed && terminal && t.mayHaveArrived():
+		return stepOrphan
+	case !confirmed && terminal:
+		return stepSkip
+	case !confirmed:
+		return stepSend
+	case terminal && t.d.Step == core.StepFollowup:
+		return stepFollowup
+	case !terminal && t.d.ShownView < t.d.View:
+		return stepDetail
+	}
+	return stepEdit
+}
+
+// mayHaveArrived reports whether a send of this row was begun without a receipt.
+func (t *turn) mayHaveArrived() bool {
+	return t.d.State == core.DeliverySending || t.d.Ambiguous
+}
+
+// run does one step. A panic of ours costs this turn only: the lease runs out.
+func (t *turn) run(ctx context.Context) {
+	defer func() {
+		if v := recover(); v != nil {
+			t.w.deps.Metrics.panicked(t.ref.Channel)
+			t.log.ErrorContext(ctx, "delivery turn panicked", slog.String("stack", string(debug.Stack())))
+		}
+	}()
+	if t.ch == nil { // Not ours: a store that hands out other accounts' rows.
+		t.giveBack(ctx, crowdedRetry)
+		return
+	}
+	if t.a.Due(t.now()) && !t.reload(ctx) {
+		return
+	}
+	if t.endWithoutCall(ctx) || !t.resolve(ctx) {
+		return
+	}
+	leave, waited, ok := t.enter(ctx)
+	if !ok {
+		return
+	}
+	defer leave()
+	if waited && (!t.reload(ctx) || t.endWithoutCall(ctx)) {
+		return
+	}
+	switch t.next() {
+	case stepSend:
+		t.sendCard(ctx, false)
+	case stepDetail:
+		t.showAll(ctx)
+	case stepEdit:
+		t.editCard(ctx, t.wholeShown())
+	case stepFollowup:
+		t.sendFollowup(ctx)
+	case stepSkip, stepOrphan: // Ended above.
+	}
+}
+
+// endWithoutCall closes rows about which nobody needs to be told.
+func (t *turn) endWithoutCall(ctx context.Context) bool {
+	switch t.next() {
+	case stepSkip:
+		t.close(ctx, core.CloseDelivery{Outcome: core.OutcomeSkipped})
+		return true
+	case stepOrphan:
+		t.close(ctx, core.CloseDelivery{Outcome: core.OutcomePossibleOrphan, Class: core.FailureAmbiguous})
+		return true
+	case stepSend, stepDetail, stepEdit, stepFollowup:
+	}
+	return false
+}
+
+// reload reads the record again: its deadline may have come, or somebody may
+// have decided while this row waited for its chat. It reports false when the
+// turn is over.
+func (t *turn) reload(ctx context.Context) bool {
+	a, err := t.w.deps.Records.Approval(ctx, core.Lookup{ID: t.d.ApprovalID})
+	if err != nil {
+		t.storeTrouble(ctx, "read approval", err)
+		return false
+	}
+	t.a = a
+	return true
+}
+
+// resolve finds the address of a row that was never sent. It reports false when
+// the turn is over.
+func (t *turn) resolve(ctx context.Context) bool {
+	if t.next() != stepSend {
+		return true
+	}
+	if t.d.PersonID == "" {
+		if t.address == "" {
+			t.address = strings.TrimPrefix(t.d.Destination, ChatPrefix)
+		}
+		return true
+	}
+	if t.address != "" && t.d.LastError == core.FailureMoved {
+		return true
+	}
+	links, err := t.w.deps.People.IdentitiesOf(ctx, t.d.PersonID)
+	if err != nil {
+		t.storeTrouble(ctx, "read identities", err)
+		return false
+	}
+	for i := range links {
+		l := &links[i]
+		if l.PrincipalID == t.d.PersonID && l.Channel == t.ref.Channel && l.Account == t.ref.Account && l.DirectChat != "" {
+			t.address = l.DirectChat
+			return true
+		}
+	}
+	t.closeFailed(ctx, failure{class: core.FailureGone, text: "no direct chat with this person"})
+	return false
+}
+
+// enter waits for the chat, obeys blocks and budgets, and reports whether the
+// call may leave now. When it may not, the row has been given back.
+func (t *turn) enter(ctx context.Context) (leave func(), waited, ok bool) {
+	leave, waited, ok = t.w.chats.enter(ctx, place{t.ref, t.address})
+	if !ok {
+		if ctx.Err() != nil {
+			t.giveBack(ctx, 0)
+		} else {
+			t.giveBack(ctx, crowdedRetry)
+		}
+		return nil, false, false
+	}
+	if d := t.w.blocks.remaining(t.ref, t.address); d > 0 {
+		leave()
+		t.giveBack(ctx, d)
+		return nil, false, false
+	}
+	s := t.next()
+	p := t.w.deps.Pacer.Reserve(ctx, Call{
+		Account: t.ref, Address: t.address, Direct: t.d.PersonID != "",
+		Edit: s == stepEdit || s == stepDetail, Final: t.a.Status.Terminal(),
+	}, holdLimit)
+	if !p.Booked {
+		leave()
+		r := core.ReleaseDelivery{RetryIn: ceilMillis(p.Wait)}
+		if p.Chat { // Whatever else waits for this chat need not be claimed either.
+			r.BlockFor = r.RetryIn
+		}
+		t.release(ctx, r)
+		return nil, false, false
+	}
+	if p.Wait > 0 && !pause(ctx, p.Wait) {
+		leave()
+		t.giveBack(ctx, 0)
+		return nil, false, false
+	}
+	return leave, waited || p.Wait > 0, true
+}
+
+const (
+	// holdLimit is how long a row may hold its slot for a budget; past it the row
+	// is given back and due again when the budget allows.
+	holdLimit = 250 * time.Millisecond
+	// crowdedRetry is when a row comes back whose chat had too many rows waiting.
+	crowdedRetry = time.Second
+)
+
+// now is the deployment's time, counted from the claim.
+func (t *turn) now() core.Millis { return t.base.Add(t.w.deps.Now().Sub(t.from)) }
+
+// leaseHolds reports whether a whole call and its receipt still fit into the
+// lease, by our own, earlier, idea of its end.
+func (t *turn) leaseHolds() bool {
+	return t.w.deps.Now().Sub(t.from)+leaseMargin <= core.DeliveryLease
+}
+
+// wholeShown reports whether "show all" has brought everything to this chat: the
+// view was brought about, and what was shown then counted as complete.
+func (t *turn) wholeShown() bool { return t.d.ShownView > 0 && t.d.ShownComplete }
+
+// layout renders the record for this row's place. Reports false when the turn is
+// over: a card that cannot be rendered is our own fault and waits with backoff.
+func (t *turn) layout(ctx context.Context, whole bool) (presentation.Card, channels.Rendered, bool) {
+	detail, err := t.w.deps.Records.Detail(ctx, t.d.ApprovalID)
+	if err != nil && !errors.Is(err, core.ErrNotFound) {
+		t.storeTrouble(ctx, "read detail", err)
+		return presentation.Card{}, channels.Rendered{}, false
+	}
+	at := presentation.Place{
+		Now: t.now(), Zone: t.w.cfg.Zone, PublicURL: t.w.cfg.PublicURL,
+		Delivery: t.d.ID, Person: t.d.PersonID, WholeShown: whole && detail.Omitted == 0,
+		Requester: t.requester(ctx),
+	}
+	var (
+		card presentation.Card
+		r    channels.Rendered
+	)
+	err = t.protect(ctx, func() (err error) {
+		card = t.w.deps.Card(t.a, detail, at)
+		r, err = t.ch.Render(card)
+		return err
+	})
+	if err != nil {
+		t.count(opRender, core.FailureRejected)
+		t.log.ErrorContext(ctx, "card cannot be rendered", slog.Int64("attempts", t.d.Attempts))
+		t.release(ctx, core.ReleaseDelivery{
+			RetryIn: ceilMillis(t.backoff()), Class: core.FailureTemporary, ErrorText: "the card could not be rendered",
+		})
+		return card, r, false
+	}
+	r.Complete = r.Complete || at.WholeShown
+	return card, r, true
+}
+
+// requester is the display name of whom the runtime asks for; a name that cannot
+// be read is left out, since the card is worth more than the name.
+func (t *turn) requester(ctx context.Context) string {
+	if t.a.RequestedBy == "" {
+		return ""
+	}
+	p, err := t.w.deps.People.Principal(ctx, t.a.RequestedBy)
+	if err != nil {
+		return ""
+	}
+	return p.Name
+}
+
+// protect turns a panic of a channel or a renderer into an error.
+func (t *turn) protect(ctx context.Context, f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			t.w.deps.Metrics.panicked(t.ref.Channel)
+			t.log.ErrorContext(ctx, "channel panicked", slog.String("stack", string(debug.Stack())))
+			err = errPanic
+		}
+	}()
+	return f()
+}
+
+var errPanic = errors.New("panic in a channel")
+
+// call makes one platform call. It outlives a stop of the worker: an aborted send
+// would be an ambiguous one, and the timeout bounds it.
+func (t *turn) call(ctx context.Context, op string, f func(ctx context.Context) error) (failure, bool) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), core.CallTimeout)
+	defer cancel()
+	err := t.protect(ctx, func() error { return f(ctx) })
+	if err == nil {
+		t.count(op, core.FailureNone)
+		t.accepted(ctx)
+		return failure{}, true
+	}
+	fail := classify(err, op != opEdit)
+	t.count(op, fail.class)
+	return fail, false
+}
+
+func (t *turn) count(op string, class core.FailureClass) {
+	t.w.deps.Metrics.called(t.ref.Channel, op, class)
+}
+
+// accepted clears the report of refused credentials.
+func (t *turn) accepted(ctx context.Context) {
+	if t.w.refused.set(t.ref, false) {
+		t.w.deps.Metrics.refused(t.ref.Channel, -1)
+		t.log.InfoContext(ctx, "credentials accepted again", slog.String("account", t.ref.Account))
+	}
+}
