@@ -88,14 +88,18 @@ type CompleteDelivery struct {
 
 // ReleaseDelivery gives a leased row back.
 type ReleaseDelivery struct {
-	Delivery  string
-	Fence     int64
-	RetryIn   Millis // ms from the store's now.
-	Class     FailureClass
-	ErrorText string
-	Ambiguous bool   // The send may have arrived.
-	NotSent   bool   // Nothing left this machine: the state returns to what it was before Begin.
-	Address   string // FailureMoved: the new address; also recorded as an alias.
+	Delivery string
+	Fence    int64
+	RetryIn  Millis // ms from the store's now.
+	// SeenRevision is the card revision that the worker saw. When the card has
+	// moved on since, the row is due at once instead (blocks are still obeyed), so
+	// that a decision never waits behind the backoff of an older card.
+	SeenRevision int64
+	Class        FailureClass
+	ErrorText    string
+	Ambiguous    bool   // The send may have arrived.
+	NotSent      bool   // Nothing left this machine: the state returns to what it was before Begin.
+	Address      string // FailureMoved: the new address; also recorded as an alias.
 	// BlockUntil in ms from now: no call to this (account, address) before; 0 for none.
 	BlockFor Millis
 	// BlockAll blocks the whole account instead of the address.

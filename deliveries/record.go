@@ -103,7 +103,7 @@ func (t *turn) giveBack(ctx context.Context, d time.Duration) {
 }
 
 func (t *turn) release(ctx context.Context, r core.ReleaseDelivery) {
-	r.Delivery, r.Fence = t.d.ID, t.d.Fence
+	r.Delivery, r.Fence, r.SeenRevision = t.d.ID, t.d.Fence, t.a.CardRevision
 	err := t.write(ctx, func(ctx context.Context) error { return t.w.deps.Store.Release(ctx, r) })
 	switch {
 	case errors.Is(err, core.ErrLeaseLost):
