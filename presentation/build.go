@@ -31,6 +31,7 @@ func pendingCard(a *core.Approval, d core.Detail, p Place) Card {
 		ApprovalID: a.ID,
 		Kind:       a.Kind,
 		Status:     a.Status,
+		Class:      a.Class,
 		Revision:   a.CardRevision,
 		ActionHash: a.ActionHash,
 		Title:      a.Presentation.Title,

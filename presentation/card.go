@@ -13,6 +13,7 @@ type Card struct {
 	ApprovalID string
 	Kind       core.Kind
 	Status     core.Status
+	Class      core.Class
 	Revision   int64  // Card revision that this card shows.
 	ActionHash string // Hash of the shown action.
 
@@ -53,6 +54,7 @@ type Outcome struct {
 	Text      string // "Resolved elsewhere: allowed once by Alice on Slack, 14:03 UTC".
 	Allowed   bool
 	Elsewhere bool
+	ByPerson  bool   // A person's own word, not time, a rule or a fault.
 	Note      string // The person's note; "" when there is none.
 }
 

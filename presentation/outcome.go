@@ -35,6 +35,7 @@ func outcomeOf(a *core.Approval, p Place, b brevity) Outcome {
 		Text:      text,
 		Allowed:   a.Status == core.StatusAllowed && a.Execution != core.ExecutionVoided,
 		Elsewhere: elsewhere,
+		ByPerson:  byPerson(a),
 		Note:      a.Note,
 	}
 }
