@@ -1,0 +1,334 @@
+package gateway_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/saysohq/sayso/core"
+	"github.com/saysohq/sayso/core/api"
+	"github.com/saysohq/sayso/core/approvals"
+	"github.com/saysohq/sayso/core/gateway"
+	"github.com/saysohq/sayso/core/people"
+)
+
+// fakeService answers each call with the function of its name; a call without one
+// fails the test.
+type fakeService struct {
+	t                *testing.T
+	ask              func(core.Caller, approvals.Ask) (approvals.Asked, error)
+	get              func(core.Caller, core.Lookup) (core.Approval, error)
+	detail           func(core.Caller, core.Lookup) (core.Approval, core.Detail, error)
+	wait             func(context.Context, core.Caller, approvals.WaitRequest) (core.Approval, error)
+	list             func(core.Caller, core.ListQuery) (core.ListPage, error)
+	resolve          func(approvals.Resolve) (approvals.Resolved, error)
+	claim            func(core.Caller, approvals.Claim) (core.Approval, error)
+	report           func(core.Caller, approvals.Report) (core.Approval, error)
+	cancel           func(core.Caller, core.Lookup) (approvals.Resolved, error)
+	denyMalformed    func(core.Caller, core.Lookup) (approvals.Resolved, error)
+	registerInstance func(core.Caller, string, string) (core.Instance, error)
+	abortRun         func(core.Caller, string) (core.Run, error)
+	runStatus        func(core.Caller, string) (core.Run, error)
+	reply            func(core.Caller, approvals.Reply) (approvals.Replied, error)
+}
+
+func (f *fakeService) called(ok bool) {
+	f.t.Helper()
+	if !ok {
+		f.t.Error("the service was called although the edge should have refused")
+		panic("unexpected call")
+	}
+}
+
+func (f *fakeService) Ask(_ context.Context, c core.Caller, a approvals.Ask) (approvals.Asked, error) {
+	f.called(f.ask != nil)
+	return f.ask(c, a)
+}
+
+func (f *fakeService) Get(_ context.Context, c core.Caller, l core.Lookup) (core.Approval, error) {
+	f.called(f.get != nil)
+	return f.get(c, l)
+}
+
+func (f *fakeService) Detail(_ context.Context, c core.Caller, l core.Lookup) (core.Approval, core.Detail, error) {
+	f.called(f.detail != nil)
+	return f.detail(c, l)
+}
+
+func (f *fakeService) Wait(ctx context.Context, c core.Caller, w approvals.WaitRequest) (core.Approval, error) {
+	f.called(f.wait != nil)
+	return f.wait(ctx, c, w)
+}
+
+func (f *fakeService) List(_ context.Context, c core.Caller, q core.ListQuery) (core.ListPage, error) {
+	f.called(f.list != nil)
+	return f.list(c, q)
+}
+
+func (f *fakeService) Resolve(_ context.Context, r approvals.Resolve) (approvals.Resolved, error) {
+	f.called(f.resolve != nil)
+	return f.resolve(r)
+}
+
+func (f *fakeService) Claim(_ context.Context, c core.Caller, cl approvals.Claim) (core.Approval, error) {
+	f.called(f.claim != nil)
+	return f.claim(c, cl)
+}
+
+func (f *fakeService) Report(_ context.Context, c core.Caller, r approvals.Report) (core.Approval, error) {
+	f.called(f.report != nil)
+	return f.report(c, r)
+}
+
+func (f *fakeService) Cancel(_ context.Context, c core.Caller, l core.Lookup) (approvals.Resolved, error) {
+	f.called(f.cancel != nil)
+	return f.cancel(c, l)
+}
+
+func (f *fakeService) DenyMalformed(_ context.Context, c core.Caller, l core.Lookup) (approvals.Resolved, error) {
+	f.called(f.denyMalformed != nil)
+	return f.denyMalformed(c, l)
+}
+
+func (f *fakeService) RegisterInstance(_ context.Context, c core.Caller, name, bootID string) (core.Instance, error) {
+	f.called(f.registerInstance != nil)
+	return f.registerInstance(c, name, bootID)
+}
+
+func (f *fakeService) AbortRun(_ context.Context, c core.Caller, run string) (core.Run, error) {
+	f.called(f.abortRun != nil)
+	return f.abortRun(c, run)
+}
+
+func (f *fakeService) RunStatus(_ context.Context, c core.Caller, run string) (core.Run, error) {
+	f.called(f.runStatus != nil)
+	return f.runStatus(c, run)
+}
+
+func (f *fakeService) Reply(_ context.Context, c core.Caller, r approvals.Reply) (approvals.Replied, error) {
+	f.called(f.reply != nil)
+	return f.reply(c, r)
+}
+
+// fakePeople knows three bearers and refuses whatever else it is not told.
+type fakePeople struct {
+	gateway.People // Nil: a call without an override panics, and so fails.
+	callers        map[string]core.Caller
+	issueToken     func(core.Caller, people.NewToken) (people.IssuedToken, error)
+	redeemPair     func(code string, d people.Device) (people.SignedIn, error)
+	bootstrap      func(code, name string, d people.Device) (people.SignedIn, error)
+	startPair      func(core.Caller, string, people.CodeForm) (people.IssuedCode, error)
+	apply          func(core.Caller, people.Roster) ([]people.Change, error)
+	changePerson   func(core.Caller, core.ChangePrincipal) (core.Principal, error)
+	list           []people.Person
+	err            error // Of the calls that only say done or not.
+}
+
+func (f *fakePeople) Authenticate(_ context.Context, bearer string) (core.Caller, error) {
+	if c, ok := f.callers[bearer]; ok {
+		return c, nil
+	}
+	return core.Caller{}, core.ErrUnauthenticated
+}
+
+func (f *fakePeople) IssueToken(_ context.Context, by core.Caller, n people.NewToken) (people.IssuedToken, error) {
+	return f.issueToken(by, n)
+}
+
+func (f *fakePeople) RedeemPair(_ context.Context, code string, d people.Device) (people.SignedIn, error) {
+	return f.redeemPair(code, d)
+}
+
+func (f *fakePeople) RedeemBootstrap(_ context.Context, code, name string, d people.Device) (people.SignedIn, error) {
+	return f.bootstrap(code, name, d)
+}
+
+func (f *fakePeople) StartPair(_ context.Context, by core.Caller, id string, form people.CodeForm) (people.IssuedCode, error) {
+	return f.startPair(by, id, form)
+}
+
+func (f *fakePeople) Apply(_ context.Context, by core.Caller, r people.Roster) ([]people.Change, error) {
+	return f.apply(by, r)
+}
+
+func (f *fakePeople) ChangePerson(_ context.Context, by core.Caller, c core.ChangePrincipal) (core.Principal, error) {
+	return f.changePerson(by, c)
+}
+
+func (f *fakePeople) ListPeople(context.Context, core.Caller) ([]people.Person, error) {
+	return f.list, f.err
+}
+
+func (f *fakePeople) RevokeToken(context.Context, core.Caller, string) error { return f.err }
+
+func (f *fakePeople) SignOut(context.Context, core.Caller) error { return f.err }
+
+// fakeLedger has the rows of every approval.
+type fakeLedger struct {
+	rows []core.Delivery
+	err  error
+}
+
+func (f *fakeLedger) DeliveriesOf(context.Context, string) ([]core.Delivery, error) {
+	return f.rows, f.err
+}
+
+// clockAt is a deployment's clock that stands still.
+type clockAt core.Millis
+
+func (c clockAt) Now(context.Context) (core.Millis, error) { return core.Millis(c), nil }
+
+// lockedBuffer is a log that many goroutines write.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+// The bearers that fakePeople knows.
+const (
+	machineBearer  = "machine-bearer"
+	reviewerBearer = "reviewer-bearer"
+	adminBearer    = "admin-bearer"
+)
+
+const serverNow core.Millis = 1_800_000_000_000
+
+// edge is a gateway over fakes.
+type edge struct {
+	service *fakeService
+	people  *fakePeople
+	ledger  *fakeLedger
+	views   *gateway.Views
+	log     *lockedBuffer
+	gateway *gateway.Gateway
+	now     time.Time // The process clock; stands still.
+}
+
+func newEdge(t *testing.T, change ...func(*gateway.Config, *gateway.Deps)) *edge {
+	t.Helper()
+	e := &edge{service: &fakeService{t: t}, ledger: &fakeLedger{}, views: newViews(t), log: &lockedBuffer{}, now: time.Now()}
+	e.people = &fakePeople{callers: map[string]core.Caller{
+		machineBearer:  {Token: &core.Token{ID: "t1", Runtime: "bot", Scopes: []core.Scope{core.ScopeRequest}}, Surface: core.SurfaceAPI},
+		reviewerBearer: {Person: &core.Principal{ID: "bob", Name: "Bob", Role: core.RoleReviewer}, Surface: core.SurfacePage, Session: "s-bob"},
+		adminBearer:    {Person: &core.Principal{ID: "alice", Name: "Alice", Role: core.RoleAdmin}, Surface: core.SurfaceCLI, Session: "s-alice"},
+	}}
+	cfg := gateway.Config{Hosts: []string{"example.com"}, RequestsPerSecond: 1, Burst: 1000}
+	deps := gateway.Deps{
+		Approvals: e.service, Ledger: e.ledger, People: e.people, Authenticator: e.people, Clock: clockAt(serverNow), Views: e.views,
+		AgentText: func(a core.Approval) string { return "agent hears " + string(a.Status) },
+		Ready:     func(context.Context) error { return nil },
+		Logger:    slog.New(slog.NewJSONHandler(e.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Now:       func() time.Time { return e.now },
+	}
+	for _, c := range change {
+		c(&cfg, &deps)
+	}
+	g, err := gateway.New(cfg, deps)
+	require.NoError(t, err)
+	e.gateway = g
+	return e
+}
+
+// do sends one request through the network's handler.
+func (e *edge) do(t *testing.T, bearer, method, target, body string, change ...func(*http.Request)) *httptest.ResponseRecorder {
+	t.Helper()
+	return serve(t, e.gateway.Handler(), bearer, method, target, body, change...)
+}
+
+func serve(t *testing.T, h http.Handler, bearer, method, target, body string, change ...func(*http.Request)) *httptest.ResponseRecorder {
+	t.Helper()
+	var content io.Reader
+	if body != "" {
+		content = strings.NewReader(body)
+	}
+	r := httptest.NewRequestWithContext(t.Context(), method, target, content)
+	if bearer != "" {
+		r.Header.Set("Authorization", "Bearer "+bearer)
+	}
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	r.Header.Set("X-Request-Id", "fixed")
+	for _, c := range change {
+		c(r)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+func decodeInto[T any](t *testing.T, w *httptest.ResponseRecorder) T {
+	t.Helper()
+	var v T
+	dec := json.NewDecoder(w.Body)
+	dec.DisallowUnknownFields()
+	require.NoError(t, dec.Decode(&v))
+	return v
+}
+
+// requireProblem checks the form that every error has.
+func requireProblem(t *testing.T, w *httptest.ResponseRecorder, status int, code string) api.Problem {
+	t.Helper()
+	require.Equal(t, status, w.Code, w.Body.String())
+	require.Equal(t, "application/problem+json", w.Header().Get("Content-Type"))
+	p := decodeInto[api.Problem](t, w)
+	require.Equal(t, code, p.Code)
+	require.Equal(t, status, p.Status)
+	require.Equal(t, http.StatusText(status), p.Title)
+	require.Equal(t, "fixed", p.RequestID)
+	require.NotEmpty(t, p.Detail)
+	return p
+}
+
+// sampleApproval is a pending row of the runtime "bot".
+func sampleApproval(id string) core.Approval {
+	hash := core.HashOf([]byte("action"))
+	return core.Approval{
+		ID: id, Ref: core.ResolutionRef(core.KindPlugin, id), Kind: core.KindPlugin, Origin: core.OriginAsk,
+		Runtime: "bot", Instance: "one", Epoch: 3, IdempotencyKey: "key-1",
+		Operation:     core.Operation{ID: "op", Type: "mail.send", Tool: "mail", Name: "send"},
+		ArgumentsHash: core.HashOf([]byte("arguments")), ActionHash: hash, Fingerprint: core.Fingerprint(hash),
+		Class: core.ClassSend, ClassSource: "table",
+		Presentation: core.Presentation{Kind: core.KindPlugin, Title: "Send a mail", Arguments: json.RawMessage(`{"to":"a@b"}`)},
+		Offered:      []core.Decision{core.DecisionAllowOnce}, Trail: []core.TrailStep{{Step: "default", Verdict: "ask"}},
+		Continuation: core.ContinuationLive, Agent: "helper", SessionKey: "secret-session", RunID: "run-1",
+		Audience: []string{"secret-audience"}, RequestedBy: "carol", Reviewers: []string{"bob"},
+		CreatedAt: serverNow - 5000, ExpiresAt: serverNow + 60_000, UpdatedAt: serverNow - 5000,
+		Status: core.StatusPending, Grant: core.Grant{Execution: core.ExecutionNone}, Revision: 1, CardRevision: 1,
+	}
+}
+
+// allowed is the sample, allowed once by Bob on the page.
+func allowed(id string) core.Approval {
+	a := sampleApproval(id)
+	a.Status = core.StatusAllowed
+	a.Resolution = core.Resolution{
+		Decision: core.DecisionAllowOnce, Reason: core.ReasonUser, ResolvedAt: serverNow, AttemptID: "secret-attempt",
+		ResolverKind: core.ResolverHuman, ResolverID: "bob-raw-id", ResolverName: "Bob", Surface: core.SurfacePage,
+	}
+	a.Grant = core.Grant{Execution: core.ExecutionUnclaimed, ClaimBy: serverNow + 600_000}
+	a.Revision, a.CardRevision, a.UpdatedAt = 2, 2, serverNow
+	return a
+}

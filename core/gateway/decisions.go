@@ -1,0 +1,104 @@
+package gateway
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/saysohq/sayso/core"
+	"github.com/saysohq/sayso/core/api"
+	"github.com/saysohq/sayso/core/approvals"
+)
+
+func (g *Gateway) registerDecisions() {
+	resolve := g.operation("resolve", http.MethodPost, "/v1/approvals/{id}/resolve", "Answer, as a person")
+	resolve.Description = "Takes the id or the resolution reference. Whoever lost the race gets 200, applied false, and the winner."
+	huma.Register(g.api, resolve, g.resolve)
+	huma.Register(g.api, g.operation("cancel", http.MethodPost, "/v1/approvals/{id}/cancel",
+		"Withdraw an approval: its own runtime, or an admin"), g.cancel)
+	huma.Register(g.api, g.operation("deny-malformed", http.MethodPost, "/v1/approvals/{id}/malformed-verdict",
+		"Deny because the runtime received a verdict that it cannot read"), g.denyMalformed)
+}
+
+type resolveInput struct {
+	ID   string `path:"id" doc:"The id or the resolution reference of the approval, percent-encoded."`
+	Body api.Resolve
+}
+
+func (g *Gateway) resolve(ctx context.Context, in *resolveInput) (*output[api.Resolved], error) {
+	c := callOf(ctx).caller
+	l, err := lookupOrRef(in.ID)
+	if err != nil {
+		return nil, g.fail(ctx, err)
+	}
+	b := &in.Body
+	shown, err := g.shown(ctx, c, l, b)
+	if err != nil {
+		return nil, g.fail(ctx, err)
+	}
+	r, err := g.deps.Approvals.Resolve(ctx, approvals.Resolve{
+		Caller: c, Lookup: l, Kind: b.Kind, Decision: b.Decision,
+		OperationID: b.OperationID, ArgumentsHash: b.ArgumentsHash,
+		Note: b.Note, DecisionKey: b.DecisionKey, Shown: shown,
+	})
+	return g.resolved(ctx, c, r, err)
+}
+
+// shown establishes what the person's client had been given of the action. The
+// projection counts as shown where it is whole; where it was cut, only the view
+// that the detail was served with proves more (K29). A denial needs neither, and
+// whom the service refuses anyway learns nothing here.
+func (g *Gateway) shown(ctx context.Context, c core.Caller, l core.Lookup, b *api.Resolve) (approvals.Shown, error) {
+	if c.Person == nil || !b.Decision.Allows() {
+		return approvals.Shown{}, nil
+	}
+	a, err := g.deps.Approvals.Get(ctx, c, l)
+	if err != nil {
+		return approvals.Shown{}, err
+	}
+	if b.View == "" {
+		return approvals.Shown{Complete: !a.Presentation.Truncated}, nil
+	}
+	complete, ok := g.deps.Views.Verify(b.View, a.ID, a.CardRevision, a.ActionHash, c.Session)
+	switch {
+	case !ok || c.Session == "":
+		return approvals.Shown{Complete: !a.Presentation.Truncated}, nil
+	case complete:
+		return approvals.Shown{Complete: true, ActionHash: a.ActionHash}, nil
+	}
+	return approvals.Shown{PartialView: b.PartialView, ActionHash: a.ActionHash}, nil
+}
+
+// resolved is the answer of everything that ends an approval. The record comes
+// with a refusal only where the service gave it to a caller that may see it.
+func (g *Gateway) resolved(ctx context.Context, c core.Caller, r approvals.Resolved, err error) (*output[api.Resolved], error) {
+	if err != nil {
+		return nil, g.failWith(ctx, c, err, r.Approval)
+	}
+	p, err := g.full(ctx, c, &r.Approval)
+	if err != nil {
+		return nil, g.fail(ctx, err)
+	}
+	return respond(api.Resolved{Applied: r.Applied, Idempotent: r.Idempotent, Approval: p}), nil
+}
+
+func (g *Gateway) cancel(ctx context.Context, in *idInput) (*output[api.Resolved], error) {
+	return g.end(ctx, in.ID, g.deps.Approvals.Cancel)
+}
+
+func (g *Gateway) denyMalformed(ctx context.Context, in *idInput) (*output[api.Resolved], error) {
+	return g.end(ctx, in.ID, g.deps.Approvals.DenyMalformed)
+}
+
+func (g *Gateway) end(ctx context.Context, id string,
+	how func(context.Context, core.Caller, core.Lookup) (approvals.Resolved, error),
+) (*output[api.Resolved], error) {
+	c := callOf(ctx).caller
+	l, err := lookup(id)
+	if err != nil {
+		return nil, g.fail(ctx, err)
+	}
+	r, err := how(ctx, c, l)
+	return g.resolved(ctx, c, r, err)
+}
