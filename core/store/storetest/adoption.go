@@ -1,0 +1,144 @@
+package storetest
+
+import (
+	"github.com/stretchr/testify/require"
+
+	"github.com/saysohq/sayso/core"
+)
+
+func adoptionSpecs() []spec {
+	return []spec{
+		{"a click on an orphan decides and ties it to its row", adoptDecides},
+		{"a send that a crash cut off is adoptable", adoptLost},
+		{"no adoption where any condition fails", adoptRefused},
+		{"an adoption is undone with a decision that fails its guard", adoptGuarded},
+		{"a loser's adoption reports the winner", adoptLoser},
+	}
+}
+
+func adopt(address, locator string) core.Adopt {
+	return core.Adopt{Channel: core.SurfaceTelegram, Account: account, Address: address, Locator: locator}
+}
+
+// orphaned makes an approval whose first card was sent without an answer and
+// whose second stands open.
+func (k *kit) orphaned() core.Approval {
+	k.t.Helper()
+	made := k.create(withCards("chat-1", "chat-2"))
+	works, _ := k.claimDue(10)
+	for _, w := range works {
+		if w.Delivery.Address == "chat-2" {
+			k.show(w, "message-2 of "+made.ID)
+			continue
+		}
+		k.begin(w)
+		r := ambiguous(w)
+		r.RetryIn = 600_000
+		require.NoError(k.t, k.Release(k.ctx, r))
+	}
+	return made
+}
+
+func (k *kit) adopting(id string, a core.Adopt) core.Decide {
+	c := k.answer(id, core.DecisionAllowOnce)
+	c.To.Surface, c.Adopt = core.SurfaceTelegram, &a
+	return c
+}
+
+func adoptDecides(k *kit) {
+	made := k.orphaned()
+	a := adopt("chat-1", "orphan")
+	can, err := k.Adoptable(k.ctx, made.ID, a)
+	require.NoError(k.t, err)
+	require.True(k.t, can)
+	got, err := k.Decide(k.ctx, k.adopting(made.ID, a))
+	require.NoError(k.t, err)
+	require.True(k.t, got.Applied)
+	require.Equal(k.t, core.StatusAllowed, got.Approval.Status)
+
+	d, err := k.DeliveryAt(k.ctx, bot(account), "orphan")
+	require.NoError(k.t, err)
+	require.Equal(k.t, made.ID, d.ApprovalID)
+	require.Equal(k.t, "chat-1", d.Address)
+	require.Equal(k.t, core.DeliveryOpen, d.State)
+	require.True(k.t, d.DueAt.Reached(k.now()), "its card is driven to the truth like any other")
+	k.reopen()
+	for _, w := range k.due(2) {
+		require.Equal(k.t, core.OutcomeReplaced, k.finish(w).Outcome)
+	}
+	can, err = k.Adoptable(k.ctx, made.ID, a)
+	require.NoError(k.t, err)
+	require.False(k.t, can, "the message has a row now")
+}
+
+func adoptLost(k *kit) {
+	made := k.create(withCards("chat-1"))
+	w := k.due(1)[0]
+	k.begin(w)
+	// The process that sent it is gone, and its lease with it.
+	k.advanceTo(w.Delivery.LeaseUntil)
+	k.reopen()
+	a := adopt("chat-1", "orphan")
+	can, err := k.Adoptable(k.ctx, made.ID, a)
+	require.NoError(k.t, err)
+	require.True(k.t, can)
+	got, err := k.Decide(k.ctx, k.adopting(made.ID, a))
+	require.NoError(k.t, err)
+	require.True(k.t, got.Applied)
+	require.Equal(k.t, "orphan", k.reread(w).Locator)
+	k.lost(w)
+}
+
+func adoptRefused(k *kit) {
+	made := k.orphaned()
+	clean := k.create(withCards("chat-3"))
+	other := k.orphaned()
+	wrongChannel, wrongAccount := adopt("chat-1", "orphan"), adopt("chat-1", "orphan")
+	wrongChannel.Channel, wrongAccount.Account = core.SurfaceSlack, otherAccount
+	cases := []struct {
+		name string
+		id   string
+		a    core.Adopt
+	}{
+		{"another channel", made.ID, wrongChannel},
+		{"another account", made.ID, wrongAccount},
+		{"another address", made.ID, adopt("chat-9", "orphan")},
+		{"an address whose send was answered", made.ID, adopt("chat-2", "orphan")},
+		{"a message of this approval's other row", made.ID, adopt("chat-1", "message-2 of "+made.ID)},
+		{"a message of another approval's row", made.ID, adopt("chat-1", "message-2 of "+other.ID)},
+		{"a card that was never sent", clean.ID, adopt("chat-3", "orphan")},
+	}
+	for _, c := range cases {
+		can, err := k.Adoptable(k.ctx, c.id, c.a)
+		require.NoError(k.t, err, c.name)
+		require.False(k.t, can, c.name)
+		got, err := k.Decide(k.ctx, k.adopting(c.id, c.a))
+		require.ErrorIs(k.t, err, core.ErrConflict, c.name)
+		require.False(k.t, got.Applied, c.name)
+		k.waits(c.id)
+		_, err = k.DeliveryAt(k.ctx, bot(account), "orphan")
+		require.ErrorIs(k.t, err, core.ErrNotFound, c.name)
+	}
+	k.allow(made.ID)
+	k.allow(clean.ID)
+}
+
+func adoptGuarded(k *kit) {
+	p := k.person("bob", core.RoleReviewer)
+	made := k.orphaned()
+	k.disable("bob")
+	_, err := k.Decide(k.ctx, guarded(k.adopting(made.ID, adopt("chat-1", "orphan")), p))
+	require.ErrorIs(k.t, err, core.ErrNotFound)
+	k.waits(made.ID)
+	_, err = k.DeliveryAt(k.ctx, bot(account), "orphan")
+	require.ErrorIs(k.t, err, core.ErrNotFound)
+}
+
+func adoptLoser(k *kit) {
+	made := k.orphaned()
+	won := k.deny(made.ID)
+	got, err := k.Decide(k.ctx, k.adopting(made.ID, adopt("chat-1", "orphan")))
+	require.NoError(k.t, err)
+	require.False(k.t, got.Applied)
+	require.Equal(k.t, won.Resolution, got.Approval.Resolution)
+}

@@ -1,0 +1,113 @@
+package storetest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/saysohq/sayso/core"
+)
+
+// Store is the store under test: its ports side by side. Leases stands apart
+// because its Release and that of Deliveries share a name.
+type Store struct {
+	core.Clock
+	core.Approvals
+	core.Grants
+	core.Runs
+	core.Maintenance
+	core.Deliveries
+	core.Ledger
+	core.Convergence
+	core.Principals
+	core.Identities
+	core.Sessions
+	core.Tokens
+	core.Codes
+	core.CodeBurner
+	core.Prompts
+	core.Keys
+	Leases core.Leases
+}
+
+// Damage names a way in which a stored row can be wrong.
+type Damage string
+
+// The damages that a harness can do. Either leaves the row's id in place.
+const (
+	// DamageContent makes the fingerprint disagree with the action hash.
+	DamageContent Damage = "content"
+	// DamageOutcome forges an allowed outcome that nobody brought about: status
+	// allowed, reason user, execution unclaimed, a claim deadline in the future,
+	// and no resolver (conformance 27).
+	DamageOutcome Damage = "outcome"
+)
+
+// Harness is one open store and what the suite may do to it from outside. All
+// methods are safe for use by several goroutines, except Reopen.
+type Harness interface {
+	// Store is the store as it is open now; ask again after Reopen.
+	Store() Store
+	// Advance shifts the clock behind the store by d, which may be negative. In
+	// between that clock stands still.
+	Advance(d time.Duration)
+	// Reopen closes the store and opens it again over the same data, without
+	// giving it a chance to finish anything that was not committed.
+	Reopen(t testing.TB)
+	// Corrupt damages the stored row of an approval behind the store's back.
+	Corrupt(t testing.TB, approvalID string, d Damage)
+	// Events lists what was recorded about an approval, in the order of recording.
+	Events(t testing.TB, approvalID string) []core.EventType
+}
+
+// Factory opens an empty store whose life is that of t.
+type Factory func(t *testing.T) Harness
+
+// spec is one subtest.
+type spec struct {
+	name string
+	run  func(k *kit)
+}
+
+// Run is the suite. Every subtest gets a store of its own and runs in parallel.
+func Run(t *testing.T, open Factory) {
+	t.Helper()
+	areas := []struct {
+		name  string
+		specs []spec
+	}{
+		{"create", createSpecs()},
+		{"identity", identitySpecs()},
+		{"idempotency", idempotencySpecs()},
+		{"decide", decideSpecs()},
+		{"guard", guardSpecs()},
+		{"corrupt", corruptSpecs()},
+		{"grants", grantSpecs()},
+		{"runs", runSpecs()},
+		{"maintenance", maintenanceSpecs()},
+		{"list", listSpecs()},
+		{"deliveries", deliverySpecs()},
+		{"receipts", receiptSpecs()},
+		{"pacing", pacingSpecs()},
+		{"routes", routeSpecs()},
+		{"adoption", adoptionSpecs()},
+		{"people", peopleSpecs()},
+		{"access", accessSpecs()},
+		{"codes", codeSpecs()},
+		{"prompts", promptSpecs()},
+		{"leases", leaseSpecs()},
+		{"hygiene", hygieneSpecs()},
+		{"races", raceSpecs()},
+		{"delivery races", deliveryRaceSpecs()},
+	}
+	for _, area := range areas {
+		t.Run(area.name, func(t *testing.T) {
+			t.Parallel()
+			for _, s := range area.specs {
+				t.Run(s.name, func(t *testing.T) {
+					t.Parallel()
+					s.run(newKit(t, open(t)))
+				})
+			}
+		})
+	}
+}
