@@ -101,7 +101,7 @@ func TestAnswersStayWithinTheLimit(t *testing.T) {
 		"original": presentation.AnswerOpenOriginal, "not recorded": presentation.AnswerNotRecorded,
 		"full": presentation.AnswerStorageFull, "unclear": presentation.AnswerUnclear,
 		"not shown": presentation.AnswerNotShown, "damaged": presentation.AnswerDamaged,
-		"burned": presentation.AnswerCodeBurned, "no card": presentation.AnswerNoCard,
+		"shared": presentation.AnswerCodeShared, "no card": presentation.AnswerNoCard,
 	} {
 		require.NotEmpty(t, text, name)
 		require.LessOrEqual(t, len(utf16.Encode([]rune(text))), presentation.MaxAnswer, name)

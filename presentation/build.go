@@ -176,12 +176,10 @@ func actions(a *core.Approval, p Place, omitted int64) (whole, cut []core.Action
 		return cut, slices.Clone(cut)
 	}
 
-	if a.Offers(core.DecisionAllowOnce) {
-		whole = append(whole, decide(a, core.DecisionAllowOnce, labelAllowOnce))
-	}
-	if offersAlways(a) {
-		label, _ := alwaysLabel(a)
-		whole = append(whole, decide(a, core.DecisionAllowAlways, label))
+	for _, d := range []core.Decision{core.DecisionAllowOnce, core.DecisionAllowAlways} {
+		if label := DecisionLabel(a, d); label != "" {
+			whole = append(whole, decide(a, d, label))
+		}
 	}
 	whole = append(whole, deny...)
 	if hasReview {
@@ -197,6 +195,26 @@ func actions(a *core.Approval, p Place, omitted int64) (whole, cut []core.Action
 // whatever a record says, the button is not there.
 func offersAlways(a *core.Approval) bool {
 	return a.AlwaysOffer != nil && a.Class != core.ClassMoney && a.Offers(core.DecisionAllowAlways)
+}
+
+// DecisionLabel is what the control of a decision says, or "" where this approval
+// does not offer it.
+func DecisionLabel(a *core.Approval, d core.Decision) string {
+	switch d {
+	case core.DecisionAllowOnce:
+		if a.Offers(d) {
+			return labelAllowOnce
+		}
+	case core.DecisionAllowAlways:
+		if offersAlways(a) {
+			label, _ := alwaysLabel(a)
+			return label
+		}
+	case core.DecisionDeny:
+		return labelDeny
+	case core.DecisionNone:
+	}
+	return ""
 }
 
 // alwaysLabel is the label of the button and whether it had to be cut; a fact of

@@ -44,7 +44,7 @@ func compare(t *testing.T, name, got string) {
 		require.NoError(t, os.MkdirAll("testdata", 0o750))
 		require.NoError(t, os.WriteFile(file, []byte(got), 0o600))
 	}
-	want, err := os.ReadFile(file) //nolint:gosec // The name comes from the table above.
+	want, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.Equal(t, string(want), got)
 }

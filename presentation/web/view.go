@@ -87,7 +87,7 @@ type Inbox struct {
 	Frame
 	Waiting []Row
 	Recent  []Row
-	More    bool // There is more than is listed.
+	More    bool   // There is more than is listed.
 	Links   string // How to link a chat; "" when none is configured.
 }
 

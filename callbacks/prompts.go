@@ -1,0 +1,155 @@
+package callbacks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/saysohq/sayso/channels"
+	"github.com/saysohq/sayso/core"
+	"github.com/saysohq/sayso/core/approvals"
+	"github.com/saysohq/sayso/presentation"
+)
+
+// newPrompt is a prompt to the actor in this chat, of the kind that any replica can
+// match an answer with.
+func (t *turn) newPrompt(purpose core.PromptPurpose) core.Prompt {
+	id := t.deps.NewID()
+	return core.Prompt{
+		ID: id, Ref: core.ResolutionRef(KindPrompt, id), Purpose: purpose,
+		Channel: t.account.Channel, Account: t.account.Account, Chat: t.chat,
+		Realm: t.actor.Realm, ExternalID: t.actor.ID, Label: t.deps.Texts.Text(t.actor.Label, maxShown),
+	}
+}
+
+// asks reports whether a prompt was put to this actor, by this bot.
+func (t *turn) asks(p *core.Prompt) bool {
+	return p.Realm == t.actor.Realm && p.ExternalID == t.actor.ID && p.Channel == t.account.Channel && p.Account == t.account.Account
+}
+
+// askNote opens the prompt of "deny with a note". It decides nothing, and a dialog
+// that fails or is closed leaves the card as it is.
+func (t *turn) askNote(ctx context.Context, d Decoded, row *core.Delivery) channels.Answer {
+	a, refused, ok := t.open(ctx, core.Lookup{Ref: d.Ref})
+	if !ok {
+		return refused
+	}
+	prompt := t.newPrompt(core.PromptNote)
+	prompt.ApprovalID, prompt.DeliveryID = a.ID, row.ID
+	prompt, err := t.deps.Prompts.OpenPrompt(ctx, prompt, core.PromptLife)
+	if err != nil {
+		return t.failed(ctx, fmt.Errorf("open prompt: %w", err))
+	}
+	return channels.Answer{Prompt: &channels.Prompt{
+		ID:          prompt.ID,
+		Text:        presentation.PromptNote(a),
+		Placeholder: presentation.PromptNotePlaceholder,
+		Title:       presentation.PromptNoteTitle,
+	}}
+}
+
+// reply handles a typed reply to a message of ours: the answer to a prompt, or in a
+// direct chat a plain reply to a card. Any other free text decides nothing (K19).
+func (t *turn) reply(ctx context.Context, c channels.Text) channels.Answer {
+	prompt, err := t.deps.Prompts.PromptAt(ctx, t.account, c.ReplyTo)
+	switch {
+	case err == nil && !t.asks(&prompt):
+		return refusal(presentation.AnswerNotYourAsk)
+	case err == nil && prompt.Purpose == core.PromptNote:
+		return t.note(ctx, c, &prompt)
+	case err == nil:
+		return channels.Answer{}
+	case !errors.Is(err, core.ErrNotFound):
+		return t.failed(ctx, fmt.Errorf("find prompt: %w", err))
+	}
+	row, err := t.deps.Ledger.DeliveryAt(ctx, t.account, c.ReplyTo)
+	switch {
+	case errors.Is(err, core.ErrNotFound):
+		return refusal(presentation.AnswerPromptGone)
+	case err != nil:
+		return t.failed(ctx, fmt.Errorf("find delivery: %w", err))
+	case !t.direct, t.cfg.PlainReplies != nil && !t.cfg.PlainReplies(t.account):
+		return channels.Answer{}
+	}
+	return t.declineByMessage(ctx, c, &row)
+}
+
+// note denies with the answer to a note prompt. The prompt stays open until its
+// time is over: the decision key makes a repeated answer find the same decision, so
+// a message that the platform delivers again is told the same.
+func (t *turn) note(ctx context.Context, c channels.Text, prompt *core.Prompt) channels.Answer {
+	if refused, ok := t.identify(ctx); !ok {
+		return refused
+	}
+	text := strings.TrimSpace(c.Text)
+	if text == "" {
+		return refusal(presentation.AnswerEmptyNote)
+	}
+	a, err := t.deps.Reader.Get(ctx, t.caller(), core.Lookup{ID: prompt.ApprovalID})
+	if err != nil {
+		return t.failed(ctx, fmt.Errorf("read approval: %w", err))
+	}
+	return t.decide(ctx, approvals.Resolve{
+		Caller: t.caller(), Lookup: core.Lookup{ID: a.ID}, Kind: a.Kind, Decision: core.DecisionDeny,
+		Note: text, DecisionKey: "prompt:" + prompt.ID, DeliveryID: prompt.DeliveryID,
+	})
+}
+
+// declineByMessage denies with a plain reply to a card in a direct chat.
+func (t *turn) declineByMessage(ctx context.Context, c channels.Text, row *core.Delivery) channels.Answer {
+	text := strings.TrimSpace(c.Text)
+	if text == "" {
+		return channels.Answer{}
+	}
+	if refused, ok := t.identify(ctx); !ok {
+		return refused
+	}
+	a, err := t.deps.Reader.Get(ctx, t.caller(), core.Lookup{ID: row.ApprovalID})
+	if err != nil {
+		return t.failed(ctx, fmt.Errorf("read approval: %w", err))
+	}
+	return t.decide(ctx, approvals.Resolve{
+		Caller: t.caller(), Lookup: core.Lookup{ID: a.ID}, Kind: a.Kind, Decision: core.DecisionDeny,
+		Note: text, ByMessage: true, DecisionKey: t.messageKey("chat", c), DeliveryID: row.ID,
+	})
+}
+
+// messageKey makes the decision that a message brings harmless to repeat (R135);
+// "chat" stands for a message instead of an answer, "text" for a command.
+func (t *turn) messageKey(kind string, c channels.Text) string {
+	if c.MessageID == "" {
+		return ""
+	}
+	return kind + ":" + string(t.account.Channel) + ":" + t.account.Account + ":" + c.MessageID
+}
+
+// clickPrompt handles yes and no to a prompt; today that is the question whether to
+// link this account. Whoever it was put to answers it, known or not yet.
+func (t *turn) clickPrompt(ctx context.Context, d Decoded) channels.Answer {
+	if t.actor.Refused != "" {
+		return refusal(presentation.AnswerRefused(t.deps.Texts.Text(t.actor.Refused, maxShown)))
+	}
+	prompt, err := t.deps.Prompts.PromptByRef(ctx, d.Ref)
+	switch {
+	case errors.Is(err, core.ErrNotFound):
+		return refusal(presentation.AnswerPromptGone)
+	case err != nil:
+		return t.failed(ctx, fmt.Errorf("find prompt: %w", err))
+	case !t.asks(&prompt) || prompt.Chat != t.chat:
+		return refusal(presentation.AnswerNotYourAsk)
+	case prompt.Purpose != core.PromptLink:
+		return refusal(presentation.AnswerPromptGone)
+	case d.Verb == VerbDismiss:
+		return t.dismiss(ctx, &prompt)
+	}
+	return t.link(ctx, &prompt)
+}
+
+func (t *turn) dismiss(ctx context.Context, prompt *core.Prompt) channels.Answer {
+	err := t.deps.Prompts.FinishPrompt(ctx, prompt.ID)
+	if err != nil && !errors.Is(err, core.ErrNotFound) {
+		return t.failed(ctx, fmt.Errorf("finish prompt: %w", err))
+	}
+	return said(presentation.AnswerDismissed)
+}
