@@ -1,0 +1,405 @@
+package redact
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// maxName bounds how far back the name before ":" or "=" is looked for.
+const maxName = 64
+
+// assignment hides the value of NAME=value, name: value, "name": "value",
+// env["NAME"] = value and the like; i is at the ":" or "=".
+func (sc *scanner) assignment(i int) int {
+	s := sc.s
+	if strings.HasPrefix(s[i:], "::") {
+		return i + 2
+	}
+	start, end := nameBefore(s, i)
+	name := s[start:end]
+	quoted := strings.ContainsAny(s[end:i], "\"'`")
+	header := s[i] == ':' && !quoted && headerName(name)
+	if !header && !SensitiveName(name[strings.LastIndexByte(name, '.')+1:]) {
+		return i + 1
+	}
+	v := i + 1
+	for v < len(s) && (s[v] == '=' || s[v] == '>') {
+		v++
+	}
+	v = skipBlanks(s, v)
+	if header {
+		return sc.header(start, v, strings.HasSuffix(strings.ToLower(name), "cookie"))
+	}
+	return sc.value(v)
+}
+
+// nameBefore finds the name that ends before s[i], over blanks, a closing quote
+// and a closing bracket.
+func nameBefore(s string, i int) (start, end int) {
+	end = i
+	for end > 0 && i-end < 4 && isBlank(s[end-1]) {
+		end--
+	}
+	for n := 0; end > 0 && n < 4 && strings.IndexByte("\"'`]\\", s[end-1]) >= 0; n++ {
+		end--
+	}
+	start = end
+	for start > 0 && end-start < maxName && (urlish.has(s[start-1]) || s[start-1] == '.' || s[start-1] >= utf8.RuneSelf) {
+		start--
+	}
+	for start < end && (s[start] == '-' || s[start] == '.') {
+		start++
+	}
+	return start, end
+}
+
+// flag hides the argument after a sensitive flag: --password x, also in the text
+// of a list: "--password", "x". For curl, -u hides what follows the colon.
+func (sc *scanner) flag(i int) int {
+	s := sc.s
+	if i > 0 && strings.IndexByte(" \t\n\r\"'`([,", s[i-1]) < 0 {
+		return i + 1
+	}
+	start := i
+	for start < len(s) && s[start] == '-' && start-i < 2 {
+		start++
+	}
+	end := run(s, start, urlish)
+	name := s[start:end]
+	v := end
+	if v < len(s) && (s[v] == '"' || s[v] == '\'') {
+		v = skipBlanks(s, v+1)
+		if v == len(s) || s[v] != ',' {
+			return end
+		}
+		v++
+	} else if v == len(s) || !isBlank(s[v]) && !strings.HasPrefix(s[v:], "\\\n") {
+		return end
+	}
+	v = skipBlanks(s, v)
+	switch {
+	case v == len(s) || looksLikeFlag(s[v:]):
+		return end
+	case SensitiveName(name):
+		return sc.value(v)
+	case userFlag(name) && strings.Contains(s[max(0, i-512):i], "curl"):
+		return sc.userValue(v)
+	}
+	return end
+}
+
+func looksLikeFlag(s string) bool {
+	rest := strings.TrimLeft(s, "-")
+	return len(rest) < len(s) && (rest == "" || alnum.has(rest[0]) && !isDigit(rest[0]))
+}
+
+// userFlag names curl's flags that take user:password.
+func userFlag(name string) bool {
+	switch name {
+	case "u", "user", "U", "proxy-user":
+		return true
+	}
+	return false
+}
+
+func (sc *scanner) userValue(v int) int {
+	from, to, _ := valueAt(sc.s, v)
+	if colon := strings.IndexByte(sc.s[from:to], ':'); colon >= 0 {
+		sc.hide(from+colon+1, to, true)
+	}
+	return to
+}
+
+// value hides the value at v, quoted or bare, unless it is a word or a reference
+// that is no secret.
+func (sc *scanner) value(v int) int {
+	from, to, quote := valueAt(sc.s, v)
+	text := sc.s[from:to]
+	if harmlessValue(text) || quote != '\'' && reference(text) {
+		return max(v, to)
+	}
+	if quote == 0 && to < len(sc.s) && sc.s[to] == '(' {
+		return to // A call: code, not a literal.
+	}
+	sc.hide(from, to, quote != '\'')
+	return to
+}
+
+// hide adds the span, without the parts that a shell would execute: a command
+// substitution is no literal, and whoever decides must see it.
+func (sc *scanner) hide(from, to int, substitutes bool) {
+	if substitutes {
+		for i := from; i < to; i++ {
+			if end := substitution(sc.s[:to], i); end > i {
+				sc.add(from, i)
+				sc.inner(i+1, end)
+				from, i = end, end-1
+			}
+		}
+	}
+	sc.add(from, to)
+}
+
+// inner scans what is shown of a value. Deeper nesting than anybody writes is
+// hidden whole, which bounds the work.
+func (sc *scanner) inner(from, to int) {
+	const deepest = 8
+	if sc.depth == deepest {
+		sc.add(from, to)
+		return
+	}
+	in := scanner{s: sc.s[from:to], as: sc.as, depth: sc.depth + 1}
+	in.run()
+	for _, sp := range in.found {
+		sc.add(from+sp.from, from+sp.to)
+	}
+}
+
+// substitution is the end of the $( ), ${ }, backquoted, <( ) or >( ) part that
+// starts at i, or 0.
+func substitution(s string, i int) int {
+	if s[i] == '`' {
+		if n := strings.IndexByte(s[i+1:], '`'); n >= 0 {
+			return i + n + 2
+		}
+		return 0
+	}
+	if i+1 >= len(s) {
+		return 0
+	}
+	var opened, closed byte
+	switch s[i : i+2] {
+	case "$(", "<(", ">(":
+		opened, closed = '(', ')'
+	case "${":
+		opened, closed = '{', '}'
+	default:
+		return 0
+	}
+	depth := 0
+	for k := i + 1; k < len(s); k++ {
+		switch s[k] {
+		case opened:
+			depth++
+		case closed:
+			if depth--; depth == 0 {
+				return k + 1
+			}
+		}
+	}
+	return len(s)
+}
+
+// valueAt finds the value at v: what stands between quotes, or a bare run. The
+// quote is 0 for a bare one.
+func valueAt(s string, v int) (from, to int, quote byte) {
+	open := v
+	for open < len(s) && open-v < 2 && strings.IndexByte("bBrRuU", s[open]) >= 0 {
+		open++
+	}
+	for open < len(s) && s[open] == '\\' {
+		open++
+	}
+	if open == len(s) || strings.IndexByte("\"'`", s[open]) < 0 {
+		return v, bareValue(s, v), 0
+	}
+	quote = s[open]
+	closing := strings.TrimLeft(s[v:open+1], "bBrRuU")
+	if triple := strings.Repeat(string(quote), 3); strings.HasPrefix(s[open:], triple) {
+		closing, open = triple, open+2
+	}
+	from = open + 1
+	return from, closedBy(s, from, closing), quote
+}
+
+// closedBy is where the closing quote begins; the end of the line without one.
+func closedBy(s string, from int, closing string) int {
+	for i := from; i < len(s); {
+		n := strings.Index(s[i:], closing)
+		if n < 0 {
+			break
+		}
+		i += n
+		if len(closing) > 1 || !oddBackslashes(s[from:i]) {
+			return i
+		}
+		i++
+	}
+	if n := strings.IndexByte(s[from:], '\n'); n >= 0 {
+		return from + n
+	}
+	return len(s)
+}
+
+func oddBackslashes(s string) bool {
+	return (len(s)-len(strings.TrimRight(s, `\`)))%2 == 1
+}
+
+// bareValue is the end of an unquoted value. Brackets that open within it close
+// within it; a comma ends it unless the value goes on behind.
+func bareValue(s string, v int) int {
+	depth := 0
+	for i := v; i < len(s); i++ {
+		switch c := s[i]; c {
+		case ' ', '\t', '\n', '\r', '"', '\'', '`', ';', '|', '&', '<', '>':
+			return trimBackslash(s, v, i)
+		case '(', '[', '{':
+			if i == v || c == '(' && identifier(s[v:i]) {
+				return i
+			}
+			depth++
+		case ')', ']', '}':
+			if depth--; depth < 0 {
+				return trimBackslash(s, v, i)
+			}
+		case ',':
+			if depth == 0 && listGoesOn(s[i+1:]) {
+				return i
+			}
+		}
+	}
+	return len(s)
+}
+
+// trimBackslash leaves the backslashes of an escaped quote outside.
+func trimBackslash(s string, v, end int) int {
+	if s[end] != '"' && s[end] != '\'' {
+		return end
+	}
+	for end > v && s[end-1] == '\\' {
+		end--
+	}
+	return end
+}
+
+func identifier(s string) bool {
+	for i := range len(s) {
+		if !word.has(s[i]) && s[i] != '.' {
+			return false
+		}
+	}
+	return s != "" && !isDigit(s[0])
+}
+
+// listGoesOn reports whether what follows a comma is the next item of a list.
+func listGoesOn(s string) bool {
+	if s == "" || strings.IndexByte(" \t\r\n\"'`", s[0]) >= 0 {
+		return true
+	}
+	end := run(s, 0, urlish)
+	return end < len(s) && (s[end] == '=' || s[end] == ':')
+}
+
+// harmlessValue lists words that say something about a secret and are none.
+func harmlessValue(v string) bool {
+	switch strings.ToLower(v) {
+	case "", "true", "false", "null", "none", "nil", "undefined", "str", "string", "int",
+		"bool", "boolean", "bytes", "any", "number", "object", "required", "optional", Marker:
+		return true
+	}
+	return false
+}
+
+// reference reports whether v as a whole names a secret that is kept elsewhere.
+func reference(v string) bool {
+	switch {
+	case v == "":
+		return true
+	case strings.HasPrefix(v, "${") && strings.IndexByte(v, '}') == len(v)-1,
+		strings.HasPrefix(v, "${{") && strings.HasSuffix(v, "}}"),
+		strings.HasPrefix(v, "$env:") && identifier(v[len("$env:"):]):
+		return true
+	case v[0] == '$' && len(v) > 1:
+		return identifier(v[1:]) && v == strings.ToUpper(v)
+	}
+	for _, source := range [...]string{"process.env.", "os.environ.", "secrets.", "vars."} {
+		if strings.HasPrefix(v, source) && identifier(v) {
+			return true
+		}
+	}
+	return false
+}
+
+// header hides the value of an authentication header. Inside quotes that open
+// right before the name it ends with them; otherwise it is the rest of the line,
+// or in a script what looks like a value.
+func (sc *scanner) header(name, v int, cookie bool) int {
+	s := sc.s
+	if name > 0 && (s[name-1] == '"' || s[name-1] == '\'') {
+		open := name - 1
+		for open > 0 && s[open-1] == '\\' {
+			open--
+		}
+		end := closedBy(s, v, s[open:name])
+		if end < len(s) && s[end] != '\n' {
+			if !reference(lastField(s[v:end])) {
+				sc.hide(v, end, s[name-1] == '"')
+			}
+			return end
+		}
+	}
+	end := v
+	if sc.as == asScript {
+		end = scriptHeader(s, v, cookie)
+	} else {
+		for end < len(s) && s[end] != '\n' && s[end] != '\r' && !strings.HasPrefix(s[end:], `\r\n`) && !strings.HasPrefix(s[end:], `\n`) {
+			end++
+		}
+	}
+	if text := strings.TrimSpace(s[v:end]); text != "" && !reference(lastField(text)) {
+		sc.hide(v, end, true)
+	}
+	return end
+}
+
+// lastField is what follows the scheme in "Bearer $TOKEN", when there are at most
+// two words; longer values hold more than a reference.
+func lastField(s string) string {
+	f := strings.Fields(s)
+	if len(f) == 0 || len(f) > 2 || len(f) == 2 && !identifier(f[0]) {
+		return Marker
+	}
+	return f[len(f)-1]
+}
+
+// scriptHeader is the end of a scheme with its credentials, or of name=value
+// pairs, at v. It crosses a semicolon only between cookies, and never to a word
+// that another word follows: that would be a command.
+func scriptHeader(s string, v int, cookie bool) int {
+	end := scriptWord(s, v)
+	if next := skipBlanks(s, end); !cookie && next > end && identifier(strings.ReplaceAll(s[v:end], "-", "_")) {
+		end = max(end, scriptWord(s, next))
+	}
+	for end < len(s) {
+		next := end
+		if s[next] == ';' && cookie || s[next] == ',' && !cookie {
+			next++
+		} else if s[end-1] != ',' {
+			return end
+		}
+		next = skipBlanks(s, next)
+		stop := scriptWord(s, next)
+		if name := run(s, next, urlish); name == next || name >= stop || s[name] != '=' {
+			return end
+		}
+		if after := skipBlanks(s, stop); cookie && after < len(s) && strings.IndexByte(";\n\r\"'", s[after]) < 0 {
+			return end
+		}
+		end = stop
+	}
+	return end
+}
+
+// scriptWord ends where a shell would see something else than literal text;
+// parameters in double quotes belong to it.
+func scriptWord(s string, i int) int {
+	for i < len(s) && strings.IndexByte(" \t\r\n;|&<>()`$\"',", s[i]) < 0 {
+		i++
+		if i < len(s) && s[i] == '"' && s[i-1] == '=' {
+			if n := strings.IndexByte(s[i+1:], '"'); n >= 0 && !strings.ContainsAny(s[i+1:i+1+n], "$`\n") {
+				i += n + 2
+			}
+		}
+	}
+	return i
+}
