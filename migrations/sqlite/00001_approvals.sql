@@ -269,7 +269,7 @@ CREATE UNIQUE INDEX approvals_key ON approvals (runtime, idempotency_key, key_ge
 CREATE INDEX approvals_history ON approvals (created_at, id);
 CREATE INDEX approvals_runtime_history ON approvals (runtime, created_at, id);
 CREATE INDEX approvals_pending_expiry ON approvals (expires_at) WHERE status = 'pending';
-CREATE INDEX approvals_pending_list ON approvals (runtime, created_at, id) WHERE status = 'pending';
+CREATE INDEX approvals_pending_list ON approvals (runtime, created_at, id, expires_at) WHERE status = 'pending';
 CREATE INDEX approvals_unclaimed ON approvals (claim_by) WHERE execution = 'unclaimed';
 CREATE INDEX approvals_claimed ON approvals (outcome_by) WHERE execution = 'claimed';
 CREATE INDEX approvals_run ON approvals (runtime, run_id, created_at) WHERE run_id <> '';
@@ -335,6 +335,7 @@ CREATE TABLE deliveries (
     lease_holder TEXT    NOT NULL DEFAULT '',
     lease_until  INTEGER NOT NULL DEFAULT 0,
     fence        INTEGER NOT NULL DEFAULT 0,
+    stale_since  INTEGER NOT NULL DEFAULT 0, -- Since when the message does not show the record; 0 while it does.
     last_error      TEXT NOT NULL DEFAULT '',
     last_error_text TEXT NOT NULL DEFAULT '' CHECK (octet_length(last_error_text) <= 200),
     created_at   INTEGER NOT NULL,

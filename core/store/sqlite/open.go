@@ -47,6 +47,7 @@ type Store struct {
 	writeDB *sql.DB
 	readDB  *sql.DB
 	reads   *statements
+	rows    *table
 	clock   *clock
 	queue   *queue
 	writer  *writer
@@ -92,7 +93,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
-	s := &Store{log: cfg.Log, lock: lock, clock: &clock{process: cfg.Now}, queue: newQueue(), ended: make(chan struct{})}
+	s := &Store{log: cfg.Log, lock: lock, clock: &clock{process: cfg.Now}, rows: newTable(), queue: newQueue(), ended: make(chan struct{})}
 	if err := s.open(ctx, cfg); err != nil {
 		_ = s.Close() // The reason for closing is the error to report.
 		return nil, fmt.Errorf("open store: %w", err)
@@ -154,8 +155,8 @@ func (s *Store) open(ctx context.Context, cfg Config) error {
 	s.readDB.SetMaxIdleConns(conns)
 	s.reads = newStatements(s.readDB.PrepareContext)
 
-	w := &writer{db: s.writeDB, clock: s.clock, log: s.log, faults: &cfg.faults}
-	if w.conn, err = connect(context.WithoutCancel(ctx), s.writeDB, w.faults); err != nil {
+	w := &writer{db: s.writeDB, rows: s.rows, clock: s.clock, log: s.log, faults: &cfg.faults}
+	if w.conn, err = connect(context.WithoutCancel(ctx), s.writeDB, w.rows, w.faults); err != nil {
 		return err
 	}
 	s.writer = w

@@ -1,0 +1,251 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/saysohq/sayso/core"
+)
+
+const (
+	sqlAddressTaken = `SELECT count(*) FROM deliveries WHERE approval_id = ? AND channel = ? AND account = ? AND address = ? AND id <> ?`
+	sqlBreakRoute   = `UPDATE identities SET broken = ? WHERE principal_id = ? AND channel = ? AND account = ?`
+	sqlBlock        = `INSERT INTO blocks (channel, account, address, blocked_until) VALUES (?, ?, ?, ?)
+		ON CONFLICT DO UPDATE SET blocked_until = max(blocked_until, excluded.blocked_until)`
+)
+
+// plan writes a delivery that is due at once. A destination that resolves to an
+// address which the approval already reaches is recorded as a duplicate.
+func (t *tx) plan(a *core.Approval, d *core.PlannedDelivery) error {
+	now := int64(t.now)
+	giveUp := min(int64(a.ExpiresAt), now+core.GiveUpAfter)
+	address, err := follow(t, d.Channel, d.Account, d.Address)
+	if err != nil {
+		return err
+	}
+	n, err := t.exec(sqlInsertDelivery, d.ID, a.ID, string(d.Channel), d.Account, d.Destination, d.PersonID, address, now, giveUp)
+	if err != nil || n == 1 {
+		return err
+	}
+	_, err = t.exec(sqlInsertDuplicate, d.ID, a.ID, string(d.Channel), d.Account, d.Destination, d.PersonID, now, giveUp)
+	return err
+}
+
+// held reads a row that its worker still holds: nobody took it over, whatever the
+// clock says. Errors: core.ErrLeaseLost.
+func (t *tx) held(id string, fence int64) (deliveryRow, card, error) {
+	r, err := deliveryOf(t, sqlDelivery, id)
+	switch {
+	case errors.Is(err, core.ErrNotFound):
+		return r, card{}, core.ErrLeaseLost
+	case err != nil:
+		return r, card{}, err
+	case r.d.LeaseHolder == "", r.d.Fence != fence, r.d.State == core.DeliveryClosed:
+		return r, card{}, core.ErrLeaseLost
+	}
+	c, err := t.card(r.d.ApprovalID)
+	return r, c, err
+}
+
+// letGo gives the lease back; the fence stays, so that a late holder is refused.
+func (r *deliveryRow) letGo() { r.d.LeaseHolder, r.d.LeaseUntil = "", 0 }
+
+// shut ends the row.
+func (r *deliveryRow) shut(o core.DeliveryOutcome) {
+	r.d.State, r.d.Outcome, r.d.DueAt = core.DeliveryClosed, o, 0
+	r.letGo()
+}
+
+// Begin writes, before the call, that a send is under way and what it will show.
+// If the process dies after it, the row says that a message may exist.
+func (s Ledger) Begin(ctx context.Context, b core.BeginSend) error {
+	duplicate, err := write(ctx, s.Store, foreground, func(t *tx) (bool, error) { return t.begin(b) })
+	if err == nil && duplicate {
+		err = core.ErrConflict
+	}
+	if err != nil {
+		return fmt.Errorf("begin delivery: %w", err)
+	}
+	return nil
+}
+
+func (t *tx) begin(b core.BeginSend) (duplicate bool, err error) {
+	r, c, err := t.held(b.Delivery, b.Fence)
+	if err != nil {
+		return false, err
+	}
+	if r.d.LeaseUntil-t.now < b.LeaseMargin {
+		return false, core.ErrLeaseLost
+	}
+	if b.Address != "" && b.Address != r.d.Address {
+		var taken int
+		err := t.one(sqlAddressTaken, []any{r.d.ApprovalID, string(r.d.Channel), r.d.Account, b.Address, r.d.ID}, &taken)
+		if err != nil {
+			return false, err
+		}
+		if taken > 0 {
+			r.d.Address = "" // It belongs to the other row.
+			r.shut(core.OutcomeDuplicate)
+			return true, t.saveDelivery(&r, c)
+		}
+		r.d.Address = b.Address
+	}
+	r.stateBefore = r.d.State
+	if !b.Edit {
+		r.d.State = core.DeliverySending
+	}
+	r.d.ShownHash, r.d.Offered, r.d.ShownComplete, r.d.KeyID = b.ShownHash, b.Offered, b.ShownComplete, b.KeyID
+	r.d.Attempts++
+	return false, t.saveDelivery(&r, c)
+}
+
+// Complete records what the message shows now. If the card moved on meanwhile the
+// row is due at once; a terminal card that is shown and settled closes it.
+func (s Ledger) Complete(ctx context.Context, c core.CompleteDelivery) error {
+	_, err := write(ctx, s.Store, foreground, func(t *tx) (struct{}, error) { return struct{}{}, t.complete(c) })
+	if err != nil {
+		return fmt.Errorf("complete delivery: %w", err)
+	}
+	return nil
+}
+
+func (t *tx) complete(c core.CompleteDelivery) error {
+	r, now, err := t.held(c.Delivery, c.Fence)
+	if err != nil {
+		return err
+	}
+	d := &r.d
+	if c.Locator != "" {
+		d.Locator = c.Locator
+	}
+	d.State, r.stateBefore = core.DeliveryOpen, ""
+	d.ShownRevision, d.ShownView = c.ShownRevision, c.ShownView
+	d.LastError, d.LastErrorText = core.FailureNone, ""
+	if d.Unsettled && d.SettleAt == 0 { // Leased after the stale holder's last moment.
+		d.Unsettled = false
+	}
+	r.letGo()
+	if c.Final != core.OutcomeNone && !now.pending && d.ShownRevision >= now.card && !d.Unsettled {
+		r.shut(c.Final)
+		return t.saveDelivery(&r, now)
+	}
+	if c.Step == core.StepFollowup {
+		d.Step, d.ClosesAs = core.StepFollowup, c.Then
+	}
+	switch {
+	case now.stale(d):
+		d.DueAt = t.now
+	case d.Unsettled:
+		d.DueAt = max(d.SettleAt, t.now)
+	default:
+		d.DueAt = 0
+	}
+	return t.saveDelivery(&r, now)
+}
+
+// Release gives the row back to be tried again.
+func (s Ledger) Release(ctx context.Context, r core.ReleaseDelivery) error {
+	_, err := write(ctx, s.Store, foreground, func(t *tx) (struct{}, error) { return struct{}{}, t.release(r) })
+	if err != nil {
+		return fmt.Errorf("release delivery: %w", err)
+	}
+	return nil
+}
+
+func (t *tx) release(c core.ReleaseDelivery) error {
+	r, now, err := t.held(c.Delivery, c.Fence)
+	if err != nil {
+		return err
+	}
+	d := &r.d
+	r.letGo()
+	if d.DueAt = t.now + max(c.RetryIn, 0); c.SeenRevision > 0 && now.card > c.SeenRevision {
+		d.DueAt = t.now
+	}
+	if c.Class != core.FailureNone {
+		d.LastError, d.LastErrorText = c.Class, c.ErrorText
+	}
+	d.Ambiguous = d.Ambiguous || c.Ambiguous
+	if c.NotSent && r.stateBefore != "" {
+		d.State = r.stateBefore
+	}
+	r.stateBefore = ""
+	if err := t.saveDelivery(&r, now); err != nil {
+		return err
+	}
+	if c.BlockFor > 0 {
+		if err := t.block(d, c); err != nil {
+			return err
+		}
+	}
+	if c.Address != "" && c.Address != d.Address {
+		return t.moved(d, c.Address)
+	}
+	return nil
+}
+
+// block keeps calls away from the address, or from the whole account.
+func (t *tx) block(d *core.Delivery, c core.ReleaseDelivery) error {
+	address := d.Address
+	switch {
+	case c.BlockAll:
+		address = ""
+	case address == "": // Never resolved: there is nothing to block, least of all the account.
+		return nil
+	}
+	_, err := t.exec(sqlBlock, string(d.Channel), d.Account, address, int64(t.now+c.BlockFor))
+	return err
+}
+
+// Close ends the row, plans the person's next route, and denies the approval for
+// want of a route when that was its last one, all in one transaction.
+func (s Ledger) Close(ctx context.Context, c core.CloseDelivery) (core.Hint, error) {
+	if c.Outcome == core.OutcomeNone || !c.Outcome.Valid() {
+		return core.Hint{}, fmt.Errorf("close delivery: %w", core.Invalid("outcome", "must be one of the closed set"))
+	}
+	hint, err := write(ctx, s.Store, foreground, func(t *tx) (core.Hint, error) { return t.closeDelivery(c) })
+	if err != nil {
+		return core.Hint{}, fmt.Errorf("close delivery: %w", err)
+	}
+	return hint, nil
+}
+
+func (t *tx) closeDelivery(c core.CloseDelivery) (core.Hint, error) {
+	r, now, err := t.held(c.Delivery, c.Fence)
+	if err != nil {
+		return core.Hint{}, err
+	}
+	if c.Class != core.FailureNone {
+		r.d.LastError, r.d.LastErrorText = c.Class, c.ErrorText
+	}
+	r.shut(c.Outcome)
+	if err := t.saveDelivery(&r, now); err != nil {
+		return core.Hint{}, err
+	}
+	if c.BreakRoute && r.d.PersonID != "" {
+		if _, err := t.exec(sqlBreakRoute, string(c.Class), r.d.PersonID, string(r.d.Channel), r.d.Account); err != nil {
+			return core.Hint{}, err
+		}
+	}
+	hint := core.Hint{ApprovalID: r.d.ApprovalID, Revision: now.revision, Deliveries: true}
+	if !now.pending {
+		return hint, nil
+	}
+	a, err := t.fresh(r.d.ApprovalID)
+	if isCorrupt(err) { // It can never be approved; its message is dealt with.
+		return hint, nil
+	}
+	if err != nil || a.Status != core.StatusPending {
+		return hintOf(&a), err
+	}
+	for i := range c.Next {
+		if err := t.plan(&a, &c.Next[i]); err != nil {
+			return core.Hint{}, err
+		}
+	}
+	if _, err := t.denyWithoutRoute(&a, c.Reachable); err != nil {
+		return core.Hint{}, err
+	}
+	return hintOf(&a), nil
+}

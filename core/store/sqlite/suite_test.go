@@ -1,0 +1,134 @@
+package sqlite_test
+
+import (
+	"context"
+	"database/sql"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/saysohq/sayso/core"
+	"github.com/saysohq/sayso/core/store/sqlite"
+	"github.com/saysohq/sayso/core/store/storetest"
+)
+
+func TestSuite(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T) storetest.Harness { return newHarness(t) })
+}
+
+func TestModel(t *testing.T) {
+	t.Parallel()
+	storetest.RunModel(t, func(t *testing.T) storetest.Harness { return newHarness(t) })
+}
+
+// harness runs the store over a file of its own, on a clock that stands still.
+type harness struct {
+	path string
+
+	mu    sync.Mutex
+	shift time.Duration
+
+	store *sqlite.Store
+	stop  context.CancelFunc
+	ended chan error
+}
+
+func newHarness(t *testing.T) *harness {
+	t.Helper()
+	h := &harness{path: filepath.Join(t.TempDir(), "sayso.db")}
+	h.open(t)
+	t.Cleanup(func() { h.close(t) })
+	return h
+}
+
+func (h *harness) now() time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return time.UnixMilli(1_790_000_000_000).Add(h.shift)
+}
+
+func (h *harness) open(t testing.TB) {
+	t.Helper()
+	store, err := sqlite.Open(context.Background(), sqlite.Config{Path: h.path, Now: h.now, Log: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(context.Background())
+	h.store, h.stop, h.ended = store, stop, make(chan error, 1)
+	go func() { h.ended <- store.Run(ctx) }()
+}
+
+func (h *harness) close(t testing.TB) {
+	t.Helper()
+	h.stop()
+	require.NoError(t, <-h.ended)
+	require.NoError(t, h.store.Close())
+}
+
+// Store lists the ports of the store as it is open now.
+func (h *harness) Store() storetest.Store {
+	records, ledger := sqlite.Records{Store: h.store}, sqlite.Ledger{Store: h.store}
+	return storetest.Store{
+		Clock: records, Approvals: records, Grants: records, Runs: records, Maintenance: records,
+		Deliveries: ledger, Ledger: ledger, Convergence: ledger,
+		Principals: h.store, Identities: h.store, Sessions: h.store, Tokens: h.store,
+		Codes: h.store, CodeBurner: h.store, Prompts: h.store, Keys: h.store,
+		Leases: sqlite.Leases{Store: h.store},
+	}
+}
+
+// Advance moves the process clock.
+func (h *harness) Advance(d time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.shift += d
+}
+
+// Reopen opens the store again over the same file.
+func (h *harness) Reopen(t testing.TB) {
+	h.close(t)
+	h.open(t)
+}
+
+// raw opens the file behind the store's back.
+func (h *harness) raw(t testing.TB) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+h.path+"?_pragma=busy_timeout(5000)&_pragma=ignore_check_constraints(1)")
+	require.NoError(t, err)
+	return db
+}
+
+// Corrupt damages a row in ways that the schema would not let the store write.
+func (h *harness) Corrupt(t testing.TB, id string, d storetest.Damage) {
+	t.Helper()
+	db := h.raw(t)
+	defer func() { require.NoError(t, db.Close()) }()
+	query := `UPDATE approvals SET fingerprint = 'aaaaaaaa' WHERE id = ?`
+	if d == storetest.DamageOutcome {
+		query = `UPDATE approvals SET status = 'allowed', reason = 'user', execution = 'unclaimed',
+			claim_by = created_at + 600000, resolved_at = created_at WHERE id = ?`
+	}
+	_, err := db.Exec(query, id)
+	require.NoError(t, err)
+}
+
+// Events lists the outbox of an approval.
+func (h *harness) Events(t testing.TB, id string) []core.EventType {
+	t.Helper()
+	db := h.raw(t)
+	defer func() { require.NoError(t, db.Close()) }()
+	rows, err := db.Query(`SELECT type FROM events WHERE approval_id = ? ORDER BY seq`, id)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, rows.Close()) }()
+	var events []core.EventType
+	for rows.Next() {
+		var e core.EventType
+		require.NoError(t, rows.Scan(&e))
+		events = append(events, e)
+	}
+	require.NoError(t, rows.Err())
+	return events
+}
