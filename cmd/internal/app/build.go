@@ -1,0 +1,272 @@
+package app
+
+import (
+	"context"
+	"crypto/hkdf"
+	"crypto/sha256"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/saysohq/sayso/callbacks"
+	"github.com/saysohq/sayso/channels"
+	"github.com/saysohq/sayso/channels/telegram"
+	"github.com/saysohq/sayso/core"
+	"github.com/saysohq/sayso/core/approvals"
+	"github.com/saysohq/sayso/core/bus/local"
+	"github.com/saysohq/sayso/core/gateway"
+	"github.com/saysohq/sayso/core/people"
+	"github.com/saysohq/sayso/core/people/keyring"
+	"github.com/saysohq/sayso/core/policy"
+	"github.com/saysohq/sayso/core/redact"
+	"github.com/saysohq/sayso/core/store/sqlite"
+	"github.com/saysohq/sayso/deliveries"
+	"github.com/saysohq/sayso/presentation"
+	"github.com/saysohq/sayso/presentation/web"
+)
+
+// parts is the built service, before anything of it runs.
+type parts struct {
+	people   *people.Service
+	service  *approvals.Service
+	pipeline *callbacks.Pipeline
+	worker   *deliveries.Worker
+	gateway  *gateway.Gateway
+	channels []channels.Channel
+}
+
+// builder holds what several parts are made of.
+type builder struct {
+	Options
+	store    *sqlite.Store
+	records  sqlite.Records
+	ledger   sqlite.Ledger
+	zone     *time.Location
+	bus      *local.Bus
+	redactor *redact.Redactor
+	registry *prometheus.Registry
+}
+
+// newID makes a UUIDv7: ids in the order of time keep the indexes small.
+func newID() string { return uuid.Must(uuid.NewV7()).String() }
+
+func build(ctx context.Context, o Options, store *sqlite.Store) (*parts, error) {
+	zone, err := time.LoadLocation(o.Config.Timezone)
+	if err != nil {
+		return nil, fmt.Errorf("timezone: %w", err)
+	}
+	b := &builder{
+		Options: o, store: store, records: sqlite.Records{Store: store}, ledger: sqlite.Ledger{Store: store},
+		zone: zone, bus: local.New(), redactor: redact.New(), registry: prometheus.NewRegistry(),
+	}
+	b.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	p := &parts{people: people.New(people.Deps{
+		Principals: store, Identities: store, Sessions: store, Tokens: store, Codes: store, Burner: store,
+		Text: b.redactor, Log: o.Logger.With("part", "people"),
+	})}
+	ring, err := b.ring()
+	if err != nil {
+		return nil, err
+	}
+	if err := b.buildService(p); err != nil {
+		return nil, err
+	}
+	if err := b.buildChannels(ctx, p, ring); err != nil {
+		return nil, err
+	}
+	if err := b.buildWorker(p); err != nil {
+		return nil, err
+	}
+	return p, b.buildEdge(ctx, p, ring)
+}
+
+func (b *builder) ring() (*keyring.Ring, error) {
+	path := b.Config.SecretKeyFile
+	if path == "" {
+		path = filepath.Join(b.Config.Data, SecretKeyFile)
+	}
+	sealer, err := keyring.OpenSealer(path)
+	if err != nil {
+		return nil, fmt.Errorf("open secret key: %w", err)
+	}
+	return keyring.New(b.store, sealer), nil
+}
+
+// buildChannels makes the configured messengers and the codec of their buttons.
+func (b *builder) buildChannels(ctx context.Context, p *parts, ring *keyring.Ring) error {
+	keys, err := ring.LoadOrCreate(ctx, keyring.PurposeCallbacks)
+	if err != nil {
+		return fmt.Errorf("load button keys: %w", err)
+	}
+	signing := make([]callbacks.Key, len(keys))
+	for i, k := range keys {
+		signing[i] = callbacks.Key{ID: k.ID, Secret: k.Secret}
+	}
+	codec, err := callbacks.NewCodec(signing...)
+	if err != nil {
+		return fmt.Errorf("build codec: %w", err)
+	}
+	for i := range b.Config.Telegram {
+		t := &b.Config.Telegram[i]
+		id, _, _ := strings.Cut(t.Token.Reveal(), ":")
+		cfg := telegram.Config{Token: t.Token.Reveal(), APIBase: t.APIURL, Logger: b.Logger}
+		if t.WebhookSecret != "" {
+			cfg.Webhook = telegram.Webhook{URL: b.Config.PublicURL + webhookPath(id), Secret: t.WebhookSecret.Reveal()}
+		}
+		c, err := telegram.New(cfg, codec)
+		if err != nil {
+			return fmt.Errorf("telegram[%d]: %w", i, err)
+		}
+		p.channels = append(p.channels, c)
+	}
+	p.pipeline = callbacks.New(callbacks.Config{Zone: b.zone, PublicURL: b.Config.PublicURL}, callbacks.Deps{
+		Codec: codec, Resolver: p.service, Reader: p.service, Ledger: b.ledger, People: b.store,
+		Prompts: b.store, Linker: linker{p.people}, Publisher: b.bus, Clock: b.records,
+		Texts: b.redactor, NewID: newID, Logger: b.Logger.With("part", "callbacks"),
+	})
+	return nil
+}
+
+func webhookPath(bot string) string { return "/webhooks/telegram/" + bot }
+
+func (b *builder) planner() *deliveries.Planner {
+	cfg := deliveries.RoutesConfig{PublicURL: b.Config.PublicURL}
+	for i := range b.Config.Telegram {
+		id, _, _ := strings.Cut(b.Config.Telegram[i].Token.Reveal(), ":")
+		cfg.Accounts = append(cfg.Accounts, deliveries.Account{
+			Ref:   core.AccountRef{Channel: core.SurfaceTelegram, Account: id},
+			Chats: b.Config.Telegram[i].Chats,
+		})
+	}
+	return deliveries.NewPlanner(cfg, deliveries.RoutesDeps{
+		People: b.store, Sessions: b.store, Codes: b.store, Clock: b.records, NewID: newID,
+	})
+}
+
+func (b *builder) buildService(p *parts) error {
+	seen, err := newObserver(b.registry)
+	if err != nil {
+		return err
+	}
+	p.service = approvals.New(approvals.Config{MaxPending: b.Config.Limits.Pending}, approvals.Deps{
+		Store: b.records, Owners: b.store, People: b.store, Evaluator: policy.AskAlways{},
+		Describer: b.redactor, Planner: b.planner(), Publisher: b.bus, Hints: b.bus,
+		Observer: seen, Logger: b.Logger.With("part", "approvals"), NewID: newID,
+	})
+	return nil
+}
+
+func (b *builder) buildWorker(p *parts) error {
+	metrics, err := deliveries.NewMetrics(b.registry, core.SurfaceTelegram)
+	if err != nil {
+		return err
+	}
+	budgets := map[core.Surface]deliveries.Budget{core.SurfaceTelegram: deliveries.TelegramBudget()}
+	for i := range b.Config.Telegram {
+		if b.Config.Telegram[i].Unpaced {
+			delete(budgets, core.SurfaceTelegram)
+		}
+	}
+	p.worker = deliveries.New(deliveries.Config{
+		Name: newID(), PublicURL: b.Config.PublicURL, Zone: b.zone, Budgets: budgets,
+	}, deliveries.Deps{
+		Store: b.ledger, Rows: b.ledger, Convergence: b.ledger, Records: b.records, People: b.store,
+		Router: b.planner(), Clock: b.records, Hints: b.bus, Publisher: b.bus, Channels: p.channels,
+		Metrics: metrics, Logger: b.Logger.With("part", "deliveries"), Now: b.Now,
+	})
+	return nil
+}
+
+// buildEdge makes the API, the page and the webhooks on one listener.
+func (b *builder) buildEdge(ctx context.Context, p *parts, ring *keyring.Ring) error {
+	keys, err := ring.LoadOrCreate(ctx, keyring.PurposePage)
+	if err != nil {
+		return fmt.Errorf("load page keys: %w", err)
+	}
+	viewKey, err := derive(keys[0].Secret, "views")
+	if err != nil {
+		return err
+	}
+	views, err := gateway.NewViews(viewKey)
+	if err != nil {
+		return err
+	}
+	p.gateway, err = gateway.New(gateway.Config{
+		PublicURL: b.Config.PublicURL, Hosts: b.Config.AllowedHosts,
+		RequestsPerSecond: b.Config.Limits.RequestsPerS, Burst: b.Config.Limits.RequestsBurst,
+	}, gateway.Deps{
+		Approvals: p.service, Ledger: b.ledger, People: p.people, Authenticator: p.people, Clock: b.records,
+		Views: views, AgentText: presentation.AgentText, Ready: b.ready,
+		Metrics: promhttp.HandlerFor(b.registry, promhttp.HandlerOpts{}),
+		Logger:  b.Logger.With("part", "http"), Now: b.Now,
+	})
+	if err != nil {
+		return err
+	}
+	return b.mount(p, keys[0].Secret, views)
+}
+
+func (b *builder) mount(p *parts, secret []byte, views *gateway.Views) error {
+	formKey, err := derive(secret, "forms")
+	if err != nil {
+		return err
+	}
+	forms, err := gateway.NewForms(formKey)
+	if err != nil {
+		return err
+	}
+	renderer, err := web.New()
+	if err != nil {
+		return err
+	}
+	pages, err := gateway.NewPages(gateway.PageConfig{
+		Links: p.gateway.Links(), Secure: strings.HasPrefix(b.Config.PublicURL, "https://"), Zone: b.zone,
+	}, gateway.PageDeps{
+		Approvals: p.service, Authenticator: p.people, SignIns: p.people, NoAdmin: b.store.BootstrapOpen,
+		Name: b.name, Clock: b.records, Views: views, Forms: forms, Renderer: renderer,
+		Logger: b.Logger.With("part", "page"), Now: b.Now, Stopping: p.gateway.Stopping(),
+	})
+	if err != nil {
+		return err
+	}
+	p.gateway.Handle("/", pages.Handler())
+	for _, c := range p.channels {
+		if hook, ok := c.(interface{ Webhook() http.Handler }); ok {
+			p.gateway.Handle("POST "+webhookPath(c.Ref().Account), hook.Webhook())
+		}
+	}
+	return nil
+}
+
+// derive makes a key of its own for each use of the page's secret.
+func derive(secret []byte, use string) ([]byte, error) {
+	key, err := hkdf.Key(sha256.New, secret, nil, "sayso page "+use, sha256.Size)
+	if err != nil {
+		return nil, fmt.Errorf("derive key: %w", err)
+	}
+	return key, nil
+}
+
+// ready reports what keeps this process from serving.
+func (b *builder) ready(ctx context.Context) error {
+	_, err := b.records.Now(ctx)
+	return err
+}
+
+// name is a person's display name for a card; "" where there is none to show.
+func (b *builder) name(ctx context.Context, id string) string {
+	p, err := b.store.Principal(ctx, id)
+	if err != nil {
+		b.Logger.LogAttrs(ctx, slog.LevelWarn, "requester's name could not be read", slog.Any("error", err))
+		return ""
+	}
+	return p.Name
+}

@@ -1,0 +1,68 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"path/filepath"
+
+	"github.com/saysohq/sayso/core"
+	"github.com/saysohq/sayso/core/people"
+)
+
+// linker fits the people service to the pipeline.
+type linker struct{ *people.Service }
+
+// PeekLink implements callbacks.Linker.
+func (l linker) PeekLink(ctx context.Context, code string) (core.Principal, string, error) {
+	r, err := l.Service.PeekLink(ctx, code)
+	return r.Person, r.CodeHash, err
+}
+
+// ready does what a start must leave behind before it says that it is ready: the
+// local token, the first sign-in code, and the address for this machine's CLI.
+func (p *parts) ready(ctx context.Context, o Options, l net.Listener) (Ready, error) {
+	token, err := localToken(o.Config.Data)
+	if err != nil {
+		return Ready{}, err
+	}
+	if _, err := p.people.EnsureLocalToken(ctx, token); err != nil && !errors.Is(err, core.ErrForbidden) {
+		return Ready{}, fmt.Errorf("local token: %w", err)
+	} // Forbidden: somebody revoked it. That stands until the file is removed.
+	first, open, err := p.people.EnsureBootstrap(ctx, people.FormLink)
+	if err != nil {
+		return Ready{}, fmt.Errorf("first sign-in: %w", err)
+	}
+	ready := Ready{URL: own(o.Config.PublicURL, l), PublicURL: o.Config.PublicURL, Data: o.Config.Data}
+	if open {
+		ready.First = first.Code
+	}
+	for _, c := range p.channels {
+		if ref := c.Ref(); ref.Channel == core.SurfaceTelegram {
+			ready.Telegram = append(ready.Telegram, ref.Account)
+		}
+	}
+	if err := writeFile(filepath.Join(o.Config.Data, AddressFile), ready.URL+"\n"); err != nil {
+		return Ready{}, fmt.Errorf("address file: %w", cause(err))
+	}
+	return ready, nil
+}
+
+// own is the address of the listener itself, for this machine's terminal: the one
+// place where a link is made without a configured public address.
+func own(publicURL string, l net.Listener) string {
+	host, port, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		return "http://" + l.Addr().String()
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	base := ""
+	if u, err := url.Parse(publicURL); err == nil {
+		base = u.EscapedPath()
+	}
+	return "http://" + net.JoinHostPort(host, port) + base
+}

@@ -1,0 +1,149 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/saysohq/sayso/cmd/internal/config"
+	"github.com/saysohq/sayso/core/gateway"
+	"github.com/saysohq/sayso/core/people"
+	"github.com/saysohq/sayso/core/people/adminsocket"
+	"github.com/saysohq/sayso/core/store/sqlite"
+)
+
+// Options are what the process gives to the service.
+type Options struct {
+	Config config.Config
+	Logger *slog.Logger
+	Now    func() time.Time
+	// OnReady is called once, when the service answers. It must not block.
+	OnReady func(Ready)
+}
+
+// Ready says where the running service is.
+type Ready struct {
+	URL       string        // Of its own listener, with scheme, port and base path.
+	PublicURL string        // As configured; "" without one.
+	Data      string        // The data folder.
+	First     people.Secret // The first sign-in code; empty once there is an admin.
+	Telegram  []string      // Account ids of the configured bots.
+}
+
+// Run builds the service, runs it until ctx ends or a part of it fails, and stops
+// it in good order. It returns nil after a stop that was asked for.
+func Run(ctx context.Context, o Options) error {
+	if err := makeFolder(o.Config.Data); err != nil {
+		return err
+	}
+	store, err := sqlite.Open(ctx, sqlite.Config{
+		Path: filepath.Join(o.Config.Data, DatabaseFile), Now: o.Now, Log: o.Logger.With("part", "store"),
+	})
+	if err != nil {
+		return err
+	}
+	// The store outlives everything that writes to it: its own context ends last.
+	storeCtx, stopStore := context.WithCancel(context.WithoutCancel(ctx))
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	stored := make(chan error, 1)
+	go func() {
+		err := store.Run(storeCtx)
+		if storeCtx.Err() == nil {
+			fail(fmt.Errorf("store ended: %w", err))
+		}
+		stored <- err
+	}()
+	err = serve(ctx, o, store)
+	stopStore()
+	if storeErr := <-stored; !errors.Is(storeErr, context.Canceled) {
+		err = errors.Join(err, storeErr)
+	}
+	return errors.Join(err, store.Close(), broken(ctx))
+}
+
+// broken is why ctx ended, unless it was asked to.
+func broken(ctx context.Context) error {
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return nil
+}
+
+// serve builds on a running store and runs until ctx ends.
+func serve(ctx context.Context, o Options, store *sqlite.Store) error {
+	parts, err := build(ctx, o, store)
+	if err != nil {
+		return quiet(ctx, err)
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.Config.Listen)
+	if err != nil {
+		return fmt.Errorf("listen on %s: %w", o.Config.Listen, listenFault(err))
+	}
+	ready, err := parts.ready(ctx, o, listener)
+	if err != nil {
+		return errors.Join(quiet(ctx, err), listener.Close())
+	}
+	admin := adminsocket.New(adminsocket.Config{
+		Path: filepath.Join(o.Config.Data, SocketFile), Handler: parts.gateway.AdminHandler(),
+		Log: o.Logger.With("part", "admin"),
+	})
+	if err := admin.Listen(ctx); err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	return parts.run(ctx, o, listener, admin, ready)
+}
+
+// run starts the actors in two rings: the workers, which outlive the edges that
+// hand them work, and the edges. Whichever fails first ends all.
+func (p *parts) run(ctx context.Context, o Options, listener net.Listener, admin *adminsocket.Server, ready Ready) error {
+	workCtx, stopWork := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopWork()
+	edges, edgeCtx := errgroup.WithContext(ctx)
+	work, failedWork := errgroup.WithContext(workCtx)
+	work.Go(func() error { return p.service.Run(failedWork) })
+	work.Go(func() error { return p.worker.Run(failedWork) })
+
+	edges.Go(func() error { return p.gateway.Run(edgeCtx, gateway.Listener{Listener: listener}) })
+	edges.Go(func() error { return admin.Run(edgeCtx) })
+	for _, c := range p.channels {
+		edges.Go(func() error { return supervise(edgeCtx, o.Logger, c, p.pipeline) })
+	}
+	edges.Go(func() error { // A worker that fails ends the edges too.
+		select {
+		case <-failedWork.Done():
+			return context.Cause(failedWork)
+		case <-edgeCtx.Done():
+			return nil
+		}
+	})
+	if o.OnReady != nil {
+		o.OnReady(ready)
+	}
+	err := quiet(ctx, edges.Wait())
+	stopWork()
+	return errors.Join(err, quiet(workCtx, work.Wait()))
+}
+
+// quiet drops the error of a context that was asked to end.
+func quiet(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// listenFault says what to do about an address in use.
+func listenFault(err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) {
+		return fmt.Errorf("%w (is another service running? choose another address with --listen)", op.Err)
+	}
+	return err
+}

@@ -1,0 +1,189 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/saysohq/sayso/core"
+	"github.com/saysohq/sayso/core/approvals"
+	"github.com/saysohq/sayso/core/people"
+	"github.com/saysohq/sayso/presentation/web"
+)
+
+// PageSignIns turns one-time codes into sessions; core/people satisfies it.
+type PageSignIns interface {
+	// PeekPair tells whom a code would sign in, without using it.
+	PeekPair(ctx context.Context, code string) (core.Principal, error)
+	// RedeemPair uses a pairing code.
+	RedeemPair(ctx context.Context, code string, d people.Device) (people.SignedIn, error)
+	// RedeemBootstrap uses the first code of a deployment and makes its first admin.
+	RedeemBootstrap(ctx context.Context, code, name string, d people.Device) (people.SignedIn, error)
+	// SignOut ends the caller's own session.
+	SignOut(ctx context.Context, by core.Caller) error
+}
+
+// Answerer is what the page needs of the approvals service.
+type Answerer interface {
+	Get(ctx context.Context, c core.Caller, l core.Lookup) (core.Approval, error)
+	Detail(ctx context.Context, c core.Caller, l core.Lookup) (core.Approval, core.Detail, error)
+	Wait(ctx context.Context, c core.Caller, w approvals.WaitRequest) (core.Approval, error)
+	List(ctx context.Context, c core.Caller, q core.ListQuery) (core.ListPage, error)
+	Resolve(ctx context.Context, r approvals.Resolve) (approvals.Resolved, error)
+}
+
+// PageConfig is what an operator sets for the page.
+type PageConfig struct {
+	Links Links
+	// Secure marks cookies for TLS only: set when the public address is https.
+	Secure bool
+	// Zone is the deployment's zone for the text of cards; nil means UTC.
+	Zone *time.Location
+	// LinkHint says how to link a chat; "" when no messenger is configured.
+	LinkHint string
+}
+
+// PageDeps are the services behind the page. All are required.
+type PageDeps struct {
+	Approvals     Answerer
+	Authenticator Authenticator
+	SignIns       PageSignIns
+	// NoAdmin reports whether the first code is still open.
+	NoAdmin func(ctx context.Context) (bool, error)
+	// Name is the display name of a person; "" when there is none.
+	Name     func(ctx context.Context, principalID string) string
+	Clock    core.Clock
+	Views    *Views
+	Forms    *Forms
+	Renderer *web.Renderer
+	Logger   *slog.Logger
+	// Now is the process clock, for the deadlines of connections.
+	Now func() time.Time
+	// Stopping is closed when the server begins to stop: open streams end then.
+	Stopping <-chan struct{}
+}
+
+// Pages serves the page: the approvals, the inbox and the sign-in. GET never
+// changes anything; every POST needs the same origin, and every one but the
+// sign-in a session and a form token bound to it.
+type Pages struct {
+	cfg  PageConfig
+	deps PageDeps
+	csrf *http.CrossOriginProtection
+}
+
+// NewPages wires the page; it starts nothing.
+func NewPages(cfg PageConfig, deps PageDeps) (*Pages, error) {
+	if deps.Approvals == nil || deps.Authenticator == nil || deps.SignIns == nil || deps.NoAdmin == nil ||
+		deps.Name == nil || deps.Clock == nil || deps.Views == nil || deps.Forms == nil ||
+		deps.Renderer == nil || deps.Logger == nil || deps.Now == nil || deps.Stopping == nil {
+		return nil, errors.New("page: a dependency is missing")
+	}
+	return &Pages{cfg: cfg, deps: deps, csrf: http.NewCrossOriginProtection()}, nil
+}
+
+// Handler serves everything that is not the API's. Mount it with Gateway.Handle:
+// the base path is taken off before it is asked.
+func (p *Pages) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", p.inbox)
+	mux.HandleFunc("GET /approve/{id}", p.approval)
+	mux.HandleFunc("POST /approve/{id}", p.answer)
+	mux.HandleFunc("GET /approve/{id}/events", p.events)
+	mux.HandleFunc("GET /signin", p.signInForm)
+	mux.HandleFunc("POST /signin", p.signIn)
+	mux.HandleFunc("POST /signout", p.signOut)
+	mux.Handle("GET /assets/", http.StripPrefix("/assets", assetHandler(web.Assets())))
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { p.notFound(w, r, core.Caller{}) })
+	return pageHeaders(p.csrf.Handler(mux))
+}
+
+// policy is the page's content security policy: nothing but our own files, never
+// in a frame, no inline script or style.
+const policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+func pageHeaders(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", policy)
+		h.Set("X-Frame-Options", "DENY")
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "same-origin")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Cache-Control", "no-store")
+		next.ServeHTTP(w, r)
+	})
+}
+
+// assetHandler serves versioned files for ever and never lists a folder.
+func assetHandler(files fs.FS) http.Handler {
+	server := http.FileServerFS(files)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/") {
+			http.NotFound(w, r)
+			return
+		}
+		if r.URL.Query().Has("v") {
+			w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+		}
+		server.ServeHTTP(w, r)
+	})
+}
+
+// part reports whether the script asks for the inside of the page only.
+func part(r *http.Request) bool { return r.Header.Get("X-Part") == "main" }
+
+func startHTML(w http.ResponseWriter, status int) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+}
+
+// frame is what every page of a caller has.
+func (p *Pages) frame(ctx context.Context, c core.Caller, title string, state web.State) web.Frame {
+	f := web.Frame{Base: p.cfg.Links.Base(), Title: title, State: state}
+	if c.Person != nil {
+		f.Person = c.Person.Name
+		f.SignOut = p.deps.Forms.Sign(c.Session, formSignOut, 0)
+	}
+	if now, err := p.deps.Clock.Now(ctx); err == nil { // Without it there is no countdown; the card stands.
+		f.NowMillis = now
+	}
+	return f
+}
+
+// show logs what could not be written; the reader sees a broken connection and
+// the script offers to try again.
+func (p *Pages) show(ctx context.Context, err error) {
+	if err != nil && ctx.Err() == nil {
+		p.deps.Logger.LogAttrs(ctx, slog.LevelError, "page was not written", slog.Any("error", err))
+	}
+}
+
+// notFound is one answer for what does not exist and what is not the caller's (R155).
+func (p *Pages) notFound(w http.ResponseWriter, r *http.Request, c core.Caller) {
+	startHTML(w, http.StatusNotFound)
+	p.show(r.Context(), p.deps.Renderer.Message(w, web.Message{
+		Frame:   p.frame(r.Context(), c, "Not found", web.StateNotFound),
+		Heading: "Nothing here for you",
+		Text:    "There is no such question, or it is not yours to see.",
+	}, part(r)))
+}
+
+// unavailable says that the truth cannot be read now, and nothing else: no card is
+// shown from memory.
+func (p *Pages) unavailable(w http.ResponseWriter, r *http.Request, err error) {
+	p.deps.Logger.LogAttrs(r.Context(), slog.LevelError, "page could not read the record", slog.Any("error", err))
+	startHTML(w, http.StatusServiceUnavailable)
+	p.show(r.Context(), p.deps.Renderer.Message(w, web.Message{
+		Frame:   web.Frame{Base: p.cfg.Links.Base(), Title: "Not available", State: web.StateError},
+		Heading: "The record cannot be read now",
+		Text:    "Nothing was decided by this page. Try again in a moment.",
+		Retry:   true,
+	}, part(r)))
+}
