@@ -197,10 +197,12 @@ func createCards(k *kit) {
 
 func createUnsound(k *kit) {
 	cases := map[string]edit{
-		"foreign presentation":    func(c *core.NewApproval) { c.Approval.Presentation.Kind = core.KindExec },
-		"oversized presentation":  func(c *core.NewApproval) { c.Approval.Presentation.Description = strings.Repeat("x", 5_000) },
-		"forged fingerprint":      func(c *core.NewApproval) { c.Approval.Fingerprint = "aaaaaaaa" },
-		"allowed without a word":  func(c *core.NewApproval) { c.Approval.Status, c.Approval.Execution = core.StatusAllowed, core.ExecutionUnclaimed },
+		"foreign presentation":   func(c *core.NewApproval) { c.Approval.Presentation.Kind = core.KindExec },
+		"oversized presentation": func(c *core.NewApproval) { c.Approval.Presentation.Description = strings.Repeat("x", 5_000) },
+		"forged fingerprint":     func(c *core.NewApproval) { c.Approval.Fingerprint = "aaaaaaaa" },
+		"allowed without a word": func(c *core.NewApproval) {
+			c.Approval.Status, c.Approval.Execution = core.StatusAllowed, core.ExecutionUnclaimed
+		},
 		"always without an offer": func(c *core.NewApproval) { c.Approval.Offered = []core.Decision{core.DecisionAllowAlways} },
 		"policy without auto":     func(c *core.NewApproval) { c.Approval.PolicyID = "mode.v1" },
 	}

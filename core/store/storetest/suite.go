@@ -50,8 +50,8 @@ type Harness interface {
 	// Advance shifts the clock behind the store by d, which may be negative. In
 	// between that clock stands still.
 	Advance(d time.Duration)
-	// Reopen closes the store and opens it again over the same data, without
-	// giving it a chance to finish anything that was not committed.
+	// Reopen closes the store and opens it again over the same data. Nothing that
+	// lived in memory alone may be carried over.
 	Reopen(t testing.TB)
 	// Corrupt damages the stored row of an approval behind the store's back.
 	Corrupt(t testing.TB, approvalID string, d Damage)

@@ -1,0 +1,233 @@
+package storetest
+
+import (
+	"fmt"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/saysohq/sayso/core"
+)
+
+// cardsNow reads all cards of the walk with the row that each belongs to.
+func (m *model) cardsNow() (map[string]core.Delivery, map[string]*modelRow) {
+	m.t.Helper()
+	cards, owner := map[string]core.Delivery{}, map[string]*modelRow{}
+	for _, r := range m.rows {
+		rows, err := m.DeliveriesOf(m.ctx, r.want.ID)
+		require.NoError(m.t, err)
+		for _, d := range rows {
+			cards[d.ID], owner[d.ID] = d, r
+		}
+	}
+	return cards, owner
+}
+
+// claimable reports whether a worker may lease the row now.
+func claimable(d core.Delivery, now core.Millis) bool {
+	if d.State == core.DeliveryClosed {
+		return false
+	}
+	if d.LeaseHolder != "" {
+		return d.LeaseUntil.Reached(now)
+	}
+	return d.DueAt.Reached(now)
+}
+
+// lease lets a worker take what is due.
+func (m *model) lease() {
+	limit := pick(m, "limit", 1, 2, 10)
+	before, owner := m.cardsNow()
+	now := m.now()
+	free, urgent := 0, 0
+	for id, d := range before {
+		if claimable(d, now) {
+			free++
+			if owner[id].want.Status.Terminal() {
+				urgent++
+			}
+		}
+	}
+	works, _ := m.claimDueAs(pick(m, "worker", worker, otherWorker), limit, m.account)
+	require.Len(m.t, works, min(limit, free))
+	for _, w := range works {
+		was, known := before[w.Delivery.ID]
+		require.True(m.t, known)
+		require.True(m.t, claimable(was, now))
+		require.Equal(m.t, was.LeaseHolder != "", w.TakenOver)
+		require.Greater(m.t, w.Delivery.Fence, was.Fence)
+		require.Equal(m.t, owner[w.Delivery.ID].want.Status, w.Approval.Status)
+		if w.Approval.Status.Terminal() {
+			urgent--
+		} else {
+			require.LessOrEqual(m.t, urgent, 0, "terminal edits come first")
+		}
+	}
+	m.held = append(m.held, works...)
+}
+
+// work picks a lease that was taken some time, and says what it is worth now.
+func (m *model) work() (i int, w core.Work, now core.Delivery, lost bool) {
+	numbers := make([]int, len(m.held))
+	for i := range numbers {
+		numbers[i] = i
+	}
+	i = pick(m, "work", numbers...)
+	w = m.held[i]
+	cards, _ := m.cardsNow()
+	now = cards[w.Delivery.ID]
+	return i, w, now, now.Fence != w.Delivery.Fence || now.LeaseHolder == ""
+}
+
+// dropped forgets a lease that was given back.
+func (m *model) dropped(i int) { m.held = append(m.held[:i:i], m.held[i+1:]...) }
+
+// overdue reports a lease that has run out although nobody took it: a store may
+// honour or refuse it.
+func (m *model) overdue(d core.Delivery) bool { return d.LeaseUntil.Reached(m.now()) }
+
+func (m *model) begin() {
+	_, w, d, lost := m.work()
+	b := beginOf(w)
+	b.Edit = d.State == core.DeliveryOpen
+	err := m.Begin(m.ctx, b)
+	if lost || d.LeaseUntil-m.now() < b.LeaseMargin {
+		require.ErrorIs(m.t, err, core.ErrLeaseLost)
+		return
+	}
+	require.NoError(m.t, err)
+}
+
+func (m *model) complete() {
+	i, w, d, lost := m.work()
+	if !lost && d.State == core.DeliveryPlanned {
+		m.rt.Skip("nothing was sent")
+	}
+	c := completeOf(w, "message of "+w.Delivery.ID)
+	if m.chance("final", 2) {
+		c.Final = core.OutcomeReplaced
+	}
+	err := m.Complete(m.ctx, c)
+	if lost {
+		require.ErrorIs(m.t, err, core.ErrLeaseLost)
+		return
+	}
+	if m.overdue(d) && err != nil {
+		require.ErrorIs(m.t, err, core.ErrLeaseLost)
+		return
+	}
+	require.NoError(m.t, err)
+	m.dropped(i)
+}
+
+func (m *model) release() {
+	i, w, d, lost := m.work()
+	r := releaseOf(w, pick(m, "retry", core.Millis(0), 1_000, 3_600_000), core.FailureTemporary)
+	if d.State == core.DeliverySending && m.chance("ambiguous", 2) {
+		r.Ambiguous, r.Class = true, core.FailureAmbiguous
+	} else {
+		r.NotSent = true
+	}
+	err := m.Release(m.ctx, r)
+	if lost {
+		require.ErrorIs(m.t, err, core.ErrLeaseLost)
+		return
+	}
+	if m.overdue(d) && err != nil {
+		require.ErrorIs(m.t, err, core.ErrLeaseLost)
+		return
+	}
+	require.NoError(m.t, err)
+	m.dropped(i)
+}
+
+// close ends a row as what became of it, and the approval with its last route.
+func (m *model) close() {
+	i, w, d, lost := m.work()
+	_, owner := m.cardsNow()
+	r := owner[w.Delivery.ID]
+	outcome := core.OutcomeFailed
+	if r.want.Status.Terminal() {
+		switch {
+		case d.State == core.DeliveryPlanned:
+			outcome = core.OutcomeSkipped
+		case d.Locator == "":
+			outcome = core.OutcomePossibleOrphan
+		}
+	}
+	_, err := m.Close(m.ctx, closeOf(w, outcome))
+	if lost {
+		require.ErrorIs(m.t, err, core.ErrLeaseLost)
+		return
+	}
+	if m.overdue(d) && err != nil {
+		require.ErrorIs(m.t, err, core.ErrLeaseLost)
+		return
+	}
+	require.NoError(m.t, err)
+	m.dropped(i)
+	if r.want.Status == core.StatusPending && !r.want.Due(m.now()) && m.routeless(r) {
+		r.end(m.now(), core.Terminal{
+			Status: core.StatusDenied, Decision: core.DecisionDeny, Reason: core.ReasonNoRoute, ResolverKind: core.ResolverSystem,
+		})
+	}
+}
+
+// routeless states the rule: every card is closed, or has not opened in time.
+func (m *model) routeless(r *modelRow) bool {
+	m.t.Helper()
+	rows, err := m.DeliveriesOf(m.ctx, r.want.ID)
+	require.NoError(m.t, err)
+	for _, d := range rows {
+		waits := d.State != core.DeliveryClosed && !d.GiveUpAt.Reached(m.now())
+		if waits || d.State == core.DeliveryOpen {
+			return false
+		}
+	}
+	return true
+}
+
+func (m *model) replan() {
+	var failed []string
+	cards, _ := m.cardsNow()
+	for _, r := range m.rows {
+		for _, n := range []int{1, 2} {
+			id := fmt.Sprintf("%s-%s-%d", r.want.ID, m.account, n)
+			if cards[id].Outcome == core.OutcomeFailed {
+				failed = append(failed, id)
+			}
+		}
+	}
+	id := pick(m, "card", failed...)
+	_, err := m.Replan(m.ctx, id)
+	require.NoError(m.t, err)
+	after, _ := m.cardsNow()
+	require.Equal(m.t, cards[id].Generation+1, after[id].Generation)
+	require.NotEqual(m.t, core.DeliveryClosed, after[id].State)
+	require.True(m.t, after[id].DueAt.Reached(m.now()))
+}
+
+// adopt lets a person press a button of a message whose receipt was lost.
+func (m *model) adopt() {
+	var orphans []string
+	cards, owner := m.cardsNow()
+	for _, r := range m.rows {
+		for _, n := range []int{1, 2} {
+			d := cards[fmt.Sprintf("%s-%s-%d", r.want.ID, m.account, n)]
+			if r.want.Status == core.StatusPending && d.State == core.DeliverySending && d.Ambiguous &&
+				d.Locator == "" && d.LeaseHolder == "" {
+				orphans = append(orphans, d.ID)
+			}
+		}
+	}
+	d := cards[pick(m, "orphan", orphans...)]
+	r := owner[d.ID]
+	a := core.Adopt{Channel: d.Channel, Account: d.Account, Address: d.Address, Locator: "orphan of " + d.ID}
+	can, err := m.Adoptable(m.ctx, r.want.ID, a)
+	require.NoError(m.t, err)
+	require.True(m.t, can)
+	m.decided(r, m.adopting(r.want.ID, a))
+	found, err := m.DeliveryAt(m.ctx, core.AccountRef{Channel: d.Channel, Account: d.Account}, a.Locator)
+	require.NoError(m.t, err)
+	require.True(m.t, d.ID == found.ID)
+	require.Equal(m.t, core.DeliveryOpen, found.State)
+}
