@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"errors"
 	"strings"
 	"testing"
 
@@ -301,7 +302,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, payload string) {
 		d, err := c.Decode(bot, payload)
 		if err != nil {
-			require.True(t, strings.HasPrefix(payload, "~") == (err == callbacks.ErrForeign)) //nolint:errorlint // Exactly these two.
+			require.Equal(t, strings.HasPrefix(payload, "~"), errors.Is(err, callbacks.ErrForeign))
 			return
 		}
 		require.Len(t, payload, callbacks.PayloadLength)
