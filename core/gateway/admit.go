@@ -113,5 +113,6 @@ func (g *Gateway) readBody(op *huma.Operation, r *http.Request) *problem {
 		return newProblem(codeMalformed, api.Fault{Field: "body", Rule: "is required"})
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
+	r.Header.Set("Content-Type", jsonType) // The framework compares letters.
 	return nil
 }

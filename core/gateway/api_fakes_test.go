@@ -120,18 +120,23 @@ func (f *fakeService) Reply(_ context.Context, c core.Caller, r approvals.Reply)
 	return f.reply(c, r)
 }
 
-// fakePeople knows three bearers and refuses whatever else it is not told.
+// fakePeople knows three bearers. It answers each call with the function of its
+// name, and with err where there is none.
 type fakePeople struct {
-	gateway.People // Nil: a call without an override panics, and so fails.
-	callers        map[string]core.Caller
-	issueToken     func(core.Caller, people.NewToken) (people.IssuedToken, error)
-	redeemPair     func(code string, d people.Device) (people.SignedIn, error)
-	bootstrap      func(code, name string, d people.Device) (people.SignedIn, error)
-	startPair      func(core.Caller, string, people.CodeForm) (people.IssuedCode, error)
-	apply          func(core.Caller, people.Roster) ([]people.Change, error)
-	changePerson   func(core.Caller, core.ChangePrincipal) (core.Principal, error)
-	list           []people.Person
-	err            error // Of the calls that only say done or not.
+	callers      map[string]core.Caller
+	issueToken   func(core.Caller, people.NewToken) (people.IssuedToken, error)
+	redeemPair   func(code string, d people.Device) (people.SignedIn, error)
+	bootstrap    func(code, name string, d people.Device) (people.SignedIn, error)
+	startPair    func(core.Caller, string, people.CodeForm) (people.IssuedCode, error)
+	apply        func(core.Caller, people.Roster) ([]people.Change, error)
+	changePerson func(core.Caller, core.ChangePrincipal) (core.Principal, error)
+	linkIdentity func(core.Caller, core.Identity) error
+	setOwners    func(core.Caller, string, string, []string) error
+	endSession   func(core.Caller, string, string) error
+	list         []people.Person
+	tokens       []core.Token
+	sessions     []core.Session
+	err          error
 }
 
 func (f *fakePeople) Authenticate(_ context.Context, bearer string) (core.Caller, error) {
@@ -142,31 +147,96 @@ func (f *fakePeople) Authenticate(_ context.Context, bearer string) (core.Caller
 }
 
 func (f *fakePeople) IssueToken(_ context.Context, by core.Caller, n people.NewToken) (people.IssuedToken, error) {
+	if f.issueToken == nil {
+		return people.IssuedToken{}, f.err
+	}
 	return f.issueToken(by, n)
 }
 
 func (f *fakePeople) RedeemPair(_ context.Context, code string, d people.Device) (people.SignedIn, error) {
+	if f.redeemPair == nil {
+		return people.SignedIn{}, f.err
+	}
 	return f.redeemPair(code, d)
 }
 
 func (f *fakePeople) RedeemBootstrap(_ context.Context, code, name string, d people.Device) (people.SignedIn, error) {
+	if f.bootstrap == nil {
+		return people.SignedIn{}, f.err
+	}
 	return f.bootstrap(code, name, d)
 }
 
 func (f *fakePeople) StartPair(_ context.Context, by core.Caller, id string, form people.CodeForm) (people.IssuedCode, error) {
+	if f.startPair == nil {
+		return people.IssuedCode{}, f.err
+	}
 	return f.startPair(by, id, form)
 }
 
+func (f *fakePeople) StartLink(context.Context, core.Caller, string, people.CodeForm) (people.IssuedCode, error) {
+	return people.IssuedCode{}, f.err
+}
+
 func (f *fakePeople) Apply(_ context.Context, by core.Caller, r people.Roster) ([]people.Change, error) {
+	if f.apply == nil {
+		return nil, f.err
+	}
 	return f.apply(by, r)
 }
 
+func (f *fakePeople) PlanRoster(context.Context, core.Caller, people.Roster) ([]people.Change, error) {
+	return nil, f.err
+}
+
+func (f *fakePeople) AddPerson(_ context.Context, _ core.Caller, n people.NewPerson) (core.Principal, error) {
+	return core.Principal{ID: n.ID, Name: n.Name, Role: n.Role, Revision: 1}, f.err
+}
+
 func (f *fakePeople) ChangePerson(_ context.Context, by core.Caller, c core.ChangePrincipal) (core.Principal, error) {
+	if f.changePerson == nil {
+		return core.Principal{}, f.err
+	}
 	return f.changePerson(by, c)
 }
 
 func (f *fakePeople) ListPeople(context.Context, core.Caller) ([]people.Person, error) {
 	return f.list, f.err
+}
+
+func (f *fakePeople) LinkIdentity(_ context.Context, by core.Caller, i core.Identity) error {
+	if f.linkIdentity == nil {
+		return f.err
+	}
+	return f.linkIdentity(by, i)
+}
+
+func (f *fakePeople) UnlinkIdentity(context.Context, core.Caller, string, string) error { return f.err }
+
+func (f *fakePeople) Owners(context.Context, core.Caller, string, string) ([]string, error) {
+	return nil, f.err
+}
+
+func (f *fakePeople) SetOwners(_ context.Context, by core.Caller, runtime, agent string, ids []string) error {
+	if f.setOwners == nil {
+		return f.err
+	}
+	return f.setOwners(by, runtime, agent, ids)
+}
+
+func (f *fakePeople) SessionsOf(context.Context, core.Caller, string) ([]core.Session, error) {
+	return f.sessions, f.err
+}
+
+func (f *fakePeople) EndSession(_ context.Context, by core.Caller, id, session string) error {
+	if f.endSession == nil {
+		return f.err
+	}
+	return f.endSession(by, id, session)
+}
+
+func (f *fakePeople) ListTokens(context.Context, core.Caller) ([]core.Token, error) {
+	return f.tokens, f.err
 }
 
 func (f *fakePeople) RevokeToken(context.Context, core.Caller, string) error { return f.err }

@@ -25,17 +25,13 @@ func (g *Gateway) registerApprovals() {
 		"Read the redacted full text of an action, as a person"), g.detail)
 }
 
-type waitInput struct {
-	Wait string `query:"wait" doc:"A Go duration: how long to wait for an answer, at most 60s. Ask again afterwards."`
-}
-
-// duration reads the wait; longer ones are cut, because every wait is repeated
-// anyway (R32).
-func (in waitInput) duration() (time.Duration, error) {
-	if in.Wait == "" {
+// waitOf reads a wait; longer ones are cut, because every wait is repeated anyway
+// (R32).
+func waitOf(text string) (time.Duration, error) {
+	if text == "" {
 		return 0, nil
 	}
-	d, err := time.ParseDuration(in.Wait)
+	d, err := time.ParseDuration(text)
 	if err != nil || d < 0 {
 		return 0, core.Invalid("query.wait", "must be a duration such as 25s")
 	}
@@ -43,13 +39,13 @@ func (in waitInput) duration() (time.Duration, error) {
 }
 
 type askInput struct {
-	waitInput
+	Wait string `query:"wait" doc:"A Go duration: how long to wait for an answer, at most 60s. Ask again afterwards."`
 	Body api.Ask
 }
 
 func (g *Gateway) ask(ctx context.Context, in *askInput) (*output[api.Asked], error) {
 	c := callOf(ctx).caller
-	wait, err := in.duration()
+	wait, err := waitOf(in.Wait)
 	if err != nil {
 		return nil, g.fail(ctx, err)
 	}
@@ -105,14 +101,14 @@ func askOf(b *api.Ask) (approvals.Ask, error) {
 }
 
 type getInput struct {
-	ID string `path:"id" doc:"The id of the approval, percent-encoded."`
-	waitInput
-	Revision int64 `query:"revision" minimum:"0" doc:"The revision that the caller has seen: with it, wait ends with any change; without, with the final answer."`
+	ID       string `path:"id" doc:"The id of the approval, percent-encoded."`
+	Wait     string `query:"wait" doc:"A Go duration: how long to wait for an answer, at most 60s. Ask again afterwards."`
+	Revision int64  `query:"revision" minimum:"0" doc:"The revision that the caller has seen: with it, wait ends with any change; without, with the final answer."`
 }
 
 func (g *Gateway) get(ctx context.Context, in *getInput) (*output[api.Answer], error) {
 	c := callOf(ctx).caller
-	wait, err := in.duration()
+	wait, err := waitOf(in.Wait)
 	if err != nil {
 		return nil, g.fail(ctx, err)
 	}

@@ -19,7 +19,7 @@ func (g *Gateway) registerGrants() {
 }
 
 type claimInput struct {
-	idInput
+	ID   string `path:"id"`
 	Body api.Claim
 }
 
@@ -33,7 +33,7 @@ func (g *Gateway) claim(ctx context.Context, in *claimInput) (*output[api.Answer
 }
 
 type reportInput struct {
-	idInput
+	ID   string `path:"id"`
 	Body api.Report
 }
 

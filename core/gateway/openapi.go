@@ -25,7 +25,7 @@ func (g *Gateway) apiConfig() huma.Config {
 	c := huma.DefaultConfig("sayso", apiVersion)
 	c.CreateHooks = nil // They add $schema to every body.
 	c.DocsPath, c.OpenAPIPath, c.SchemasPath = "", "", ""
-	c.Formats = map[string]huma.Format{jsonType: strictJSON()}
+	c.Formats = map[string]huma.Format{jsonType: strictJSON(), "json": strictJSON()} // The suffix: problem+json.
 	c.DefaultFormat = jsonType
 	c.RejectUnknownQueryParameters = true
 	c.Transformers = []huma.Transformer{g.transform}

@@ -114,8 +114,8 @@ type personInput struct {
 }
 
 type changePersonInput struct {
-	personInput
-	Body api.ChangePerson
+	Person string `path:"person"`
+	Body   api.ChangePerson
 }
 
 func (g *Gateway) changePerson(ctx context.Context, in *changePersonInput) (*output[api.Person], error) {
@@ -152,7 +152,7 @@ func (g *Gateway) applyPeople(ctx context.Context, in *applyInput) (*output[api.
 			change.Identity = &api.RosterIdentity{Realm: c.Identity.Realm, ID: c.Identity.ID}
 		}
 		if c.Agent != nil {
-			change.Agent = &api.RosterAgent{Runtime: c.Agent.Runtime, Agent: c.Agent.Agent, Owners: c.Agent.Owners}
+			change.Agent = &api.RosterAgent{Runtime: c.Agent.Runtime, Agent: c.Agent.Agent, Owners: append([]string{}, c.Agent.Owners...)}
 		}
 		out.Changes = append(out.Changes, change)
 	}
@@ -178,8 +178,8 @@ func rosterOf(b *api.Roster) people.Roster {
 }
 
 type linkInput struct {
-	personInput
-	Body api.LinkIdentity
+	Person string `path:"person"`
+	Body   api.LinkIdentity
 }
 
 func (g *Gateway) linkIdentity(ctx context.Context, in *linkInput) (*struct{}, error) {
@@ -222,8 +222,9 @@ func (g *Gateway) owners(ctx context.Context, in *agentInput) (*output[api.Owner
 }
 
 type setOwnersInput struct {
-	agentInput
-	Body api.Owners
+	Runtime string `path:"runtime"`
+	Agent   string `path:"agent"`
+	Body    api.Owners
 }
 
 func (g *Gateway) setOwners(ctx context.Context, in *setOwnersInput) (*struct{}, error) {

@@ -172,7 +172,6 @@ func (g *Gateway) write(w http.ResponseWriter, r *http.Request, p *problem) {
 		w.Header()[name] = values
 	}
 	w.Header().Set("Content-Type", problemType)
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)+1))
 	w.WriteHeader(p.Status)
 	if r.Method != http.MethodHead {
 		_, _ = w.Write(append(body, '\n'))

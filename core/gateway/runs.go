@@ -67,7 +67,7 @@ func (g *Gateway) onRun(ctx context.Context, run string,
 }
 
 type replyInput struct {
-	runInput
+	Run  string `path:"run"`
 	Body api.Reply
 }
 

@@ -68,8 +68,8 @@ func (g *Gateway) signOut(ctx context.Context, _ *struct{}) (*struct{}, error) {
 }
 
 type issueCodeInput struct {
-	personInput
-	Body api.IssueCode
+	Person string `path:"person"`
+	Body   api.IssueCode
 }
 
 func (g *Gateway) issueCode(ctx context.Context, in *issueCodeInput) (*output[api.Code], error) {
@@ -103,7 +103,7 @@ func (g *Gateway) listSessions(ctx context.Context, in *personInput) (*output[ap
 }
 
 type sessionInput struct {
-	personInput
+	Person  string `path:"person"`
 	Session string `path:"session"`
 }
 
