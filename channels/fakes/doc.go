@@ -1,0 +1,13 @@
+// Package fakes is the vocabulary that the fake messengers share: scripted
+// faults, violations of a platform's rules, waiting for something to happen, and
+// what a person would see of a message.
+//
+// A fake is a real HTTP server with its own wire structs. It keeps the rules of
+// its platform by hand-written checks, always, and by the platform's official
+// specification where SAYSO_SPECS names the folder that holds it. A request that
+// breaks a rule is refused as the platform would refuse it and recorded as a
+// violation; tests fail on any violation.
+//
+// The fakes are for tests and for the playground. Nothing that serves people
+// imports them.
+package fakes

@@ -1,0 +1,100 @@
+package telegram
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/go-telegram/bot"
+	"github.com/go-telegram/bot/models"
+
+	"github.com/saysohq/sayso/channels"
+)
+
+// Limits of answers and prompts in UTF-16 units.
+const (
+	maxAnswer      = 200
+	maxPlaceholder = 64
+	maxName        = 64
+)
+
+const answerNoPrompt = "I could not ask for your text here, so nothing was changed. Please try again."
+
+// answerClick gives the one answer that a query takes, an empty one too, because
+// the client shows a spinner until it comes. A query that is too old, or an answer
+// that does not get through, changes nothing that was decided.
+func (c *Channel) answerClick(ctx context.Context, queryID string, a channels.Answer) {
+	text, _ := cut(clean(a.Text), maxAnswer)
+	_, failed := c.call(ctx, opAnswer, func(ctx context.Context) error {
+		_, err := c.bot.AnswerCallbackQuery(ctx, &bot.AnswerCallbackQueryParams{CallbackQueryID: queryID, Text: text, ShowAlert: a.Alert})
+		return err
+	})
+	c.unanswered(ctx, "click", failed)
+}
+
+// answerText replies to a typed message. Where it cannot be posted the person has
+// the committed card to look at.
+func (c *Channel) answerText(ctx context.Context, where spot, a channels.Answer) {
+	if a.Text == "" {
+		return
+	}
+	var b builder
+	text, _ := cut(clean(a.Text), maxText)
+	b.prose(text, "")
+	m := message{text: b.text.String(), entities: b.entities}
+	k, _, err := c.buttons(a.Actions)
+	if err != nil {
+		c.log.LogAttrs(ctx, slog.LevelError, "answer has a button that cannot be made")
+	}
+	m.keyboard = k
+	_, err = c.send(ctx, where.to, m, where.reply)
+	var failed *channels.Error
+	if err != nil {
+		failed = asError(err)
+	}
+	c.unanswered(ctx, "text", failed)
+}
+
+func (c *Channel) unanswered(ctx context.Context, kind string, failed *channels.Error) {
+	if failed != nil {
+		c.log.LogAttrs(ctx, slog.LevelDebug, "not answered", slog.String("kind", kind), slog.String("reason", failed.Error()))
+	}
+}
+
+// ask posts a question that opens the person's keyboard, for them alone, and
+// records where it stands. It reports false when the person cannot answer it; a
+// question that nobody could match an answer to is taken away again.
+func (c *Channel) ask(ctx context.Context, in channels.Inbound, where spot, who models.User, name string, p *channels.Prompt) bool {
+	var b builder
+	if !where.direct {
+		// The platform asks those alone who are mentioned.
+		name, _ = cut(clean(firstOf(name, "You")), maxName)
+		b.mention(name, who.ID)
+		b.write(": ", "")
+	}
+	text, _ := cut(clean(p.Text), maxText-b.units)
+	b.prose(text, "")
+	placeholder, _ := cut(clean(p.Placeholder), maxPlaceholder)
+	var sent *models.Message
+	_, failed := c.call(ctx, opSend, func(ctx context.Context) (err error) {
+		sent, err = c.bot.SendMessage(ctx, &bot.SendMessageParams{
+			ChatID: where.to.chat, MessageThreadID: where.to.thread, Text: b.text.String(), Entities: b.entities,
+			LinkPreviewOptions: noPreview(), ReplyParameters: reply(where.reply),
+			ReplyMarkup: &models.ForceReply{ForceReply: true, InputFieldPlaceholder: placeholder, Selective: !where.direct},
+		})
+		return err
+	})
+	if failed != nil {
+		c.log.LogAttrs(ctx, slog.LevelWarn, "prompt not posted", slog.String("reason", failed.Error()))
+		return false
+	}
+	at := locator{chat: sent.Chat.ID, message: sent.ID}
+	if err := in.Placed(ctx, p.ID, at.String()); err != nil {
+		c.log.LogAttrs(ctx, slog.LevelWarn, "prompt not recorded", slog.Any("error", err))
+		_, _ = c.call(ctx, opAnswer, func(ctx context.Context) error {
+			_, err := c.bot.DeleteMessage(ctx, &bot.DeleteMessageParams{ChatID: at.chat, MessageID: at.message})
+			return err
+		})
+		return false
+	}
+	return true
+}

@@ -1,0 +1,191 @@
+package telegram
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/go-telegram/bot/models"
+)
+
+const (
+	maxText = 4096 // UTF-16 units of a message: the strictest reading of "characters".
+	// maxPieces is how many entities the words of one message may take up, below the
+	// platform's 100, beyond which it ignores them.
+	maxPieces = 80
+	ellipsis  = "…"
+)
+
+// units is the length of s as the platform counts offsets.
+func units(s string) int {
+	n := 0
+	for _, r := range s {
+		n += utf16.RuneLen(r)
+	}
+	return n
+}
+
+// cut bounds s to most UTF-16 units with a visible cut, on a rune boundary, and
+// never inside a visible escape such as \u{200B}.
+func cut(s string, most int) (string, bool) {
+	if units(s) <= most {
+		return s, false
+	}
+	n := 0
+	for i, r := range s {
+		if n += utf16.RuneLen(r); n > most-1 {
+			s = s[:i]
+			break
+		}
+	}
+	const longest = len(`\u{10FFFF`)
+	from := max(len(s)-longest, 0)
+	if i := strings.LastIndex(s[from:], `\u{`); i >= 0 && !strings.Contains(s[from+i:], "}") {
+		s = s[:from+i]
+	}
+	return strings.TrimSuffix(s, `\`) + ellipsis, true
+}
+
+// clean makes visible what the platform would silently drop or replace, because
+// that would change what people read and shift the entities behind it.
+func clean(s string) string {
+	if !utf8.ValidString(s) {
+		s = strings.ToValidUTF8(s, "\uFFFD")
+	}
+	if strings.IndexFunc(s, dropped) < 0 {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if dropped(r) {
+			fmt.Fprintf(&b, `\u{%X}`, r)
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// dropped lists what the platform's servers remove from texts: control characters,
+// directions, and three combining marks.
+func dropped(r rune) bool {
+	switch {
+	case r == '\n', r == '\t':
+		return false
+	case r < 0x20, r == 0x7f, r >= 0x2028 && r <= 0x202E, r == 0x0333, r == 0x033F, r == 0x030A:
+		return true
+	}
+	return false
+}
+
+// builder puts a message together and keeps count.
+type builder struct {
+	text     strings.Builder
+	units    int
+	entities []models.MessageEntity
+}
+
+// write appends s as it is, in one style; "" for none.
+func (b *builder) write(s string, style models.MessageEntityType) {
+	s = clean(s)
+	n := units(s)
+	if style != "" && strings.TrimSpace(s) != "" {
+		b.entities = append(b.entities, models.MessageEntity{Type: style, Offset: b.units, Length: n})
+	}
+	b.text.WriteString(s)
+	b.units += n
+}
+
+// mention appends a name that notifies the user.
+func (b *builder) mention(name string, user int64) {
+	at := b.units
+	b.write(name, "")
+	if b.units > at {
+		b.entities = append(b.entities, models.MessageEntity{
+			Type: models.MessageEntityTypeTextMention, Offset: at, Length: b.units - at, User: &models.User{ID: user, FirstName: name},
+		})
+	}
+}
+
+// prose appends text that was not written by us: words that clients would turn
+// into mentions, links or commands are set in code, where they leave them alone.
+func (b *builder) prose(s string, style models.MessageEntityType) {
+	s = clean(s)
+	var pieces []piece
+	for _, word := range words(s) {
+		live := linkable(word)
+		if n := len(pieces); n > 0 && pieces[n-1].live == live {
+			pieces[n-1].text += word
+			continue
+		}
+		pieces = append(pieces, piece{word, live})
+	}
+	if len(b.entities)+len(pieces) > maxPieces {
+		b.write(s, models.MessageEntityTypeCode)
+		return
+	}
+	for _, p := range pieces {
+		if p.live {
+			b.write(p.text, models.MessageEntityTypeCode)
+			continue
+		}
+		b.write(p.text, style)
+	}
+}
+
+type piece struct {
+	text string
+	live bool // A client would make something of it.
+}
+
+// words splits s so that the parts put together are s again: runs of white space
+// and runs of anything else.
+func words(s string) []string {
+	var list []string
+	start, space := 0, false
+	for i, r := range s {
+		if is := unicode.IsSpace(r); i == 0 || is != space {
+			if i > start {
+				list = append(list, s[start:i])
+				start = i
+			}
+			space = is
+		}
+	}
+	if start < len(s) {
+		list = append(list, s[start:])
+	}
+	return list
+}
+
+// linkable reports whether a client could see a mention, hashtag, command, link,
+// address or number in a word. It says yes too often rather than too seldom.
+func linkable(word string) bool {
+	if strings.ContainsAny(word, "@#$") || strings.Contains(word, "://") {
+		return true
+	}
+	digits := 0
+	r := []rune(word)
+	for i, c := range r {
+		before, after := ' ', ' '
+		if i > 0 {
+			before = r[i-1]
+		}
+		if i+1 < len(r) {
+			after = r[i+1]
+		}
+		switch {
+		case unicode.IsDigit(c):
+			digits++
+		case c == '/' && !alphanumeric(before) && alphanumeric(after),
+			c == ':' && unicode.IsLetter(before) && after != ' ',
+			c == '.' && alphanumeric(before) && alphanumeric(after):
+			return true
+		}
+	}
+	return digits >= 7
+}
+
+func alphanumeric(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }

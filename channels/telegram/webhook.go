@@ -1,0 +1,105 @@
+package telegram
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/go-telegram/bot"
+
+	"github.com/saysohq/sayso/channels"
+)
+
+// maxUpdate bounds the body of a webhook call in bytes; real ones have a few KiB.
+const maxUpdate = 1 << 20
+
+const secretHeader = "X-Telegram-Bot-Api-Secret-Token"
+
+// session is what webhook calls need while Run lasts.
+type session struct {
+	ctx context.Context
+	in  channels.Inbound
+}
+
+// register tells the platform where to push.
+func (c *Channel) register(ctx context.Context) error {
+	_, failed := c.call(ctx, opReceive, func(ctx context.Context) error {
+		_, err := c.bot.SetWebhook(ctx, &bot.SetWebhookParams{
+			URL: c.cfg.Webhook.URL, SecretToken: c.cfg.Webhook.Secret,
+			MaxConnections: c.cfg.Webhook.Connections, AllowedUpdates: allowedUpdates(),
+		})
+		return err
+	})
+	if failed != nil {
+		return failed
+	}
+	return nil
+}
+
+// serve lets webhook calls in until ctx ends and then waits for those under way.
+func (c *Channel) serve(ctx context.Context, in channels.Inbound) error {
+	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	c.gate.Lock()
+	c.session = &session{ctx: work, in: in}
+	c.gate.Unlock()
+	<-ctx.Done()
+	late := time.AfterFunc(c.grace, cancel)
+	defer late.Stop()
+	c.gate.Lock() // Waits for every call under way.
+	c.session = nil
+	c.gate.Unlock()
+	return nil
+}
+
+// Webhook is the handler behind Webhook.URL. It answers 401 for a wrong secret,
+// 503 while Run is not under way (the platform tries again), 400 for a body that
+// broke off, and 200 once the update has ended; an update that can never be
+// processed has ended too, or it would block its user's next clicks for a day.
+func (c *Channel) Webhook() http.Handler { return http.HandlerFunc(c.serveUpdate) }
+
+func (c *Channel) serveUpdate(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		w.WriteHeader(http.StatusMethodNotAllowed)
+		return
+	}
+	if !c.authentic(r) {
+		c.log.LogAttrs(r.Context(), slog.LevelWarn, "webhook call with a wrong secret")
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	c.gate.RLock()
+	defer c.gate.RUnlock()
+	if c.session == nil {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxUpdate))
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		c.log.LogAttrs(r.Context(), slog.LevelError, "update is too large")
+		w.WriteHeader(http.StatusOK)
+		return
+	case err != nil:
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	if u, _ := c.decode(r.Context(), body); u != nil {
+		// Not the request's context: a click is finished even where the platform hangs up.
+		c.handle(c.session.ctx, c.session.in, u)
+	}
+	w.WriteHeader(http.StatusOK)
+}
+
+// authentic compares the secret in constant time. A channel without a webhook
+// takes none.
+func (c *Channel) authentic(r *http.Request) bool {
+	want := c.cfg.Webhook.Secret
+	return want != "" && subtle.ConstantTimeCompare([]byte(r.Header.Get(secretHeader)), []byte(want)) == 1
+}
