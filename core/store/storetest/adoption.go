@@ -90,9 +90,8 @@ func adoptLost(k *kit) {
 }
 
 func adoptRefused(k *kit) {
-	made := k.orphaned()
+	made, other := k.orphaned(), k.orphaned()
 	clean := k.create(withCards("chat-3"))
-	other := k.orphaned()
 	wrongChannel, wrongAccount := adopt("chat-1", "orphan"), adopt("chat-1", "orphan")
 	wrongChannel.Channel, wrongAccount.Account = core.SurfaceSlack, otherAccount
 	cases := []struct {

@@ -48,9 +48,10 @@ func leaseExclusive(k *kit) {
 	k.nothingDue()
 	works, _ := k.claimDue(10)
 	require.Empty(k.t, works, "not even its own holder claims it twice")
+	k.begin(w)
 	k.advanceTo(w.Delivery.LeaseUntil - 1)
 	k.nothingDue()
-	k.show(w, "message-1")
+	require.NoError(k.t, k.Complete(k.ctx, completeOf(w, "message-1")))
 	k.nothingDue()
 }
 

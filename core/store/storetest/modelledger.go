@@ -186,19 +186,22 @@ func (m *model) routeless(r *modelRow) bool {
 	return true
 }
 
+// replan lets an admin try a failed row again. A row that was never sent is not
+// begun for a decided approval: nobody is told about what they never saw.
 func (m *model) replan() {
 	var failed []string
-	cards, _ := m.cardsNow()
-	for _, r := range m.rows {
-		for _, n := range []int{1, 2} {
-			id := fmt.Sprintf("%s-%s-%d", r.want.ID, m.account, n)
-			if cards[id].Outcome == core.OutcomeFailed {
-				failed = append(failed, id)
-			}
+	cards, owner := m.cardsNow()
+	for _, id := range m.cardIDs() {
+		if cards[id].Outcome == core.OutcomeFailed {
+			failed = append(failed, id)
 		}
 	}
 	id := pick(m, "card", failed...)
 	_, err := m.Replan(m.ctx, id)
+	if owner[id].want.Status.Terminal() && cards[id].Locator == "" {
+		require.ErrorIs(m.t, err, core.ErrConflict)
+		return
+	}
 	require.NoError(m.t, err)
 	after, _ := m.cardsNow()
 	require.Equal(m.t, cards[id].Generation+1, after[id].Generation)
@@ -206,17 +209,26 @@ func (m *model) replan() {
 	require.True(m.t, after[id].DueAt.Reached(m.now()))
 }
 
+// cardIDs lists the cards that the walk can have planned, in a fixed order.
+func (m *model) cardIDs() []string {
+	var all []string
+	for _, r := range m.rows {
+		for _, n := range []int{1, 2} {
+			all = append(all, fmt.Sprintf("%s-%s-%d", r.want.ID, m.account, n))
+		}
+	}
+	return all
+}
+
 // adopt lets a person press a button of a message whose receipt was lost.
 func (m *model) adopt() {
 	var orphans []string
 	cards, owner := m.cardsNow()
-	for _, r := range m.rows {
-		for _, n := range []int{1, 2} {
-			d := cards[fmt.Sprintf("%s-%s-%d", r.want.ID, m.account, n)]
-			if r.want.Status == core.StatusPending && d.State == core.DeliverySending && d.Ambiguous &&
-				d.Locator == "" && d.LeaseHolder == "" {
-				orphans = append(orphans, d.ID)
-			}
+	for _, id := range m.cardIDs() {
+		d, r := cards[id], owner[id]
+		if r != nil && r.want.Status == core.StatusPending && d.State == core.DeliverySending && d.Ambiguous &&
+			d.Locator == "" && d.LeaseHolder == "" {
+			orphans = append(orphans, id)
 		}
 	}
 	d := cards[pick(m, "orphan", orphans...)]

@@ -234,6 +234,8 @@ func receiptReplan(k *kit) {
 	require.Zero(k.t, failed.DueAt)
 	_, err := k.Replan(k.ctx, failed.ID)
 	require.NoError(k.t, err)
+	_, err = k.Replan(k.ctx, failed.ID)
+	require.ErrorIs(k.t, err, core.ErrConflict, "it is planned already")
 	again := k.due(1)[0]
 	require.Equal(k.t, failed.ID, again.Delivery.ID)
 	require.Equal(k.t, failed.Generation+1, again.Delivery.Generation)
