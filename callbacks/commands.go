@@ -13,8 +13,9 @@ import (
 	"github.com/saysohq/sayso/presentation"
 )
 
-// maxWaiting is how many questions /pending lists.
-const maxWaiting = 20
+// maxWaiting is how many questions /pending lists: with their heading they stay
+// below the 4,000 UTF-16 units of a typed answer.
+const maxWaiting = 19
 
 // text handles whatever was typed to the bot.
 func (t *turn) text(ctx context.Context, c channels.Text) channels.Answer {
@@ -104,11 +105,11 @@ func (t *turn) waiting(ctx context.Context) channels.Answer {
 	case len(page.Approvals) == 0:
 		return said(presentation.AnswerNoneWaiting)
 	}
-	answer := said(presentation.AnswerWaiting(len(page.Approvals), page.More))
+	lines := []string{presentation.AnswerWaiting(len(page.Approvals), page.More)}
 	for _, a := range page.Approvals {
-		answer.Lines = append(answer.Lines, presentation.WaitingLine(a))
+		lines = append(lines, presentation.WaitingLine(a))
 	}
-	return answer
+	return said(strings.Join(lines, "\n"))
 }
 
 // typedDeny handles /deny <id> [note]. Deny needs neither a card nor a fingerprint.
@@ -200,9 +201,8 @@ func (t *turn) completeCard(ctx context.Context, a *core.Approval, d core.Decisi
 
 // pointToPage answers where this chat has no card that could be answered.
 func (t *turn) pointToPage(a *core.Approval) channels.Answer {
-	answer := refusal(presentation.AnswerNoCard)
-	if link := presentation.ReviewURL(t.cfg.PublicURL, a.ID); link != "" && len(link) <= presentation.MaxAnswer {
-		answer.Lines = []string{link}
+	if link := presentation.ReviewURL(t.cfg.PublicURL, a.ID); link != "" {
+		return refusal(presentation.AnswerNoCard + "\n" + link)
 	}
-	return answer
+	return refusal(presentation.AnswerNoCard)
 }

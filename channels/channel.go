@@ -96,9 +96,8 @@ type Text struct {
 
 // Answer is the one answer to a click or text. All of it is safe text.
 type Answer struct {
-	Text    string        // Private where the platform allows; at most 200 UTF-16 units.
+	Text    string        // Private where the platform allows; at most 200 UTF-16 units, lists in answer to typed commands at most 4,000.
 	Alert   bool          // Worth a modal: refusals and lost races.
-	Lines   []string      // More lines below the text, each at most 200 UTF-16 units, at most 20; typed answers only.
 	Actions []core.Action // Buttons below the text (confirm, dismiss); typed answers only.
 	Prompt  *Prompt       // Ask for text, then call Placed.
 	Card    string        // Approval id whose card should be posted here (text fallbacks); planned by the pipeline.

@@ -41,7 +41,7 @@ func pendingCard(a *core.Approval, d core.Detail, p Place) Card {
 	}
 	switch a.Kind {
 	case core.KindExec:
-		c.Command = firstOf(d.Text, a.Presentation.Command)
+		c.Command = firstOf(withoutFacts(d.Text, a.Presentation), a.Presentation.Command)
 		c.Summary = a.Presentation.Description
 	case core.KindPlugin:
 		c.Body = firstOf(d.Text, linesOf(a.Presentation), string(a.Presentation.Arguments))
@@ -74,6 +74,23 @@ func firstOf(texts ...string) string {
 	return ""
 }
 
+// withoutFacts takes out of a command's detail the lines that the card has as
+// facts. They stand below the last blank line, which the command itself cannot hold;
+// facts stay readable where a channel must cut the block.
+func withoutFacts(text string, p core.Presentation) string {
+	i := strings.LastIndex(text, "\n\n")
+	if i < 0 {
+		return text
+	}
+	lines := slices.DeleteFunc(strings.Split(text[i+2:], "\n"), func(l string) bool {
+		return l == factFolder+": "+p.Folder || l == factExecutable+": "+p.Executable
+	})
+	if len(lines) == 0 {
+		return text[:i]
+	}
+	return text[:i+2] + strings.Join(lines, "\n")
+}
+
 // linesOf lays out the bounded argument lines where the detail is not at hand.
 func linesOf(p core.Presentation) string {
 	lines := make([]string, 0, len(p.Lines))
@@ -87,6 +104,7 @@ func linesOf(p core.Presentation) string {
 func facts(a *core.Approval, p Place) []Fact {
 	all := []Fact{
 		{Label: factAgent, Value: a.Agent},
+		{Label: factTool, Value: toolOf(a), Code: true},
 		{Label: factFolder, Value: a.Presentation.Folder, Code: true},
 		{Label: factExecutable, Value: a.Presentation.Executable, Code: true},
 		{Label: factAskedBy, Value: askedBy(a, p)},
@@ -98,6 +116,15 @@ func facts(a *core.Approval, p Place) []Fact {
 		all = append(all, Fact{Label: factAlways, Value: a.AlwaysOffer.Label})
 	}
 	return slices.DeleteFunc(all, func(f Fact) bool { return f.Value == "" })
+}
+
+// toolOf names what would be called. A title is the caller's own wording; the tool
+// and its operation are what the action's hash covers.
+func toolOf(a *core.Approval) string {
+	if a.Operation.Tool == "" || a.Operation.Name == "" {
+		return a.Operation.Tool + a.Operation.Name
+	}
+	return a.Operation.Tool + " · " + a.Operation.Name
 }
 
 // askedBy names the runtime, and the person it acts for where the caller knows

@@ -22,7 +22,7 @@ type Card struct {
 	Command string   // Exec: the whole redacted command line, as one block.
 	Body    string   // Plugin: the whole redacted arguments, as one block; "" when there are none.
 	Summary string   // Plugin: one sentence; "" when there is none.
-	Facts   []Fact   // Agent, folder, executable, who asked, expiry, fingerprint, in this order.
+	Facts   []Fact   // Agent, tool, folder, executable, who asked, risk, expiry, fingerprint, in this order.
 	Marks   []string // "Some values are hidden." and the like.
 	Omitted int64    // Bytes of the action that no surface can show.
 

@@ -43,6 +43,7 @@ func pluginApproval() core.Approval {
 	a.Kind = core.KindPlugin
 	a.Ref = core.ResolutionRef(a.Kind, a.ID)
 	a.Risk = ""
+	a.Operation = core.Operation{Tool: "mail", Name: "send"}
 	a.Presentation = core.Presentation{
 		Kind: core.KindPlugin, Title: "Claude wants to use Mail", Description: "Sends one message to a customer.",
 		Arguments: json.RawMessage(`{"to":"dora@example.com","subject":"Your order"}`),

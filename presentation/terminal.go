@@ -48,7 +48,7 @@ func terminalCard(a *core.Approval, pending Card, p Place) Card {
 		switch f.Label {
 		case factAgent:
 			c.Facts = append(c.Facts, f) // Stays, so it was not counted as freed.
-		case factFingerprint:
+		case factTool, factFingerprint:
 			keep(f, runes(f.Label, f.Value))
 		}
 	}

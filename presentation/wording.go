@@ -21,8 +21,9 @@ const (
 // Labels of the facts.
 const (
 	factAgent       = "Agent"
-	factFolder      = "Runs in"
-	factExecutable  = "Program"
+	factTool        = "Tool"
+	factFolder      = "Folder"     // As the detail of a command writes it.
+	factExecutable  = "Executable" // As the detail of a command writes it.
 	factAskedBy     = "Asked by"
 	factRisk        = "Risk"
 	factExpires     = "Expires"
