@@ -28,8 +28,10 @@ type faults struct {
 	statement func(query string, exec func(query string) error) error
 	// commit runs instead of a plain COMMIT.
 	commit func(commit func() error) error
-	// open runs before the connection is opened again.
+	// open runs before the writer's connection is opened, or opened again.
 	open func() error
+	// pragmas are added to the writer's connection.
+	pragmas []string
 }
 
 // connection is the writer's one connection with its prepared statements.

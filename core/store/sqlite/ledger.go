@@ -107,6 +107,10 @@ func (t *tx) adopt(approvalID string, a *core.Adopt) (string, error) {
 	}
 	r.d.Locator, r.d.State, r.d.Outcome, r.d.Ambiguous, r.d.DueAt = a.Locator, core.DeliveryOpen, core.OutcomeNone, false, t.now
 	r.stateBefore = ""
+	if r.d.LeaseHolder != "" && r.d.LeaseUntil.Reached(t.now) { // Taken over: the holder may paint late.
+		r.letGo()
+		r.d.Unsettled, r.d.SettleAt = true, t.now.Add(core.CallTimeout+core.SettleMargin)
+	}
 	return id, t.saveDelivery(&r, c)
 }
 
@@ -131,10 +135,10 @@ func (t *tx) requestView(id string) (core.Hint, error) {
 	}
 	hint := core.Hint{ApprovalID: r.d.ApprovalID, Revision: c.revision, Deliveries: true}
 	switch {
-	case r.d.State != core.DeliveryOpen || !c.pending:
+	case r.d.State != core.DeliveryOpen:
 		return core.Hint{}, core.ErrConflict
-	case r.d.View > 0 && r.d.ShownView >= r.d.View:
-		return hint, nil
+	case !c.pending, r.d.View > 0 && r.d.ShownView >= r.d.View:
+		return hint, nil // The outcome is on its way, or everything is there already.
 	}
 	r.d.View, r.d.DueAt = 1, t.now
 	return hint, t.saveDelivery(&r, c)

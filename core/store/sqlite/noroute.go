@@ -27,7 +27,7 @@ func (t *tx) denyWithoutRoute(a *core.Approval, r core.Reachability) (bool, erro
 	}
 	return true, t.end(a, core.Terminal{
 		Status: core.StatusDenied, Decision: core.DecisionDeny, Reason: core.ReasonNoRoute,
-		ResolverKind: core.ResolverSystem, ResolverName: systemName,
+		ResolverKind: core.ResolverSystem,
 	}, "")
 }
 

@@ -54,7 +54,9 @@ type Store struct {
 
 	mu      sync.Mutex
 	running bool
-	ended   chan struct{} // Closed when Run has returned.
+	ended   chan struct{} // Closed when Run has returned, or never will begin.
+	closing sync.Once
+	closed  error // What Close found.
 }
 
 const (
@@ -137,7 +139,7 @@ func fileError(err error) error {
 
 func (s *Store) open(ctx context.Context, cfg Config) error {
 	var err error
-	if s.writeDB, err = sql.Open("sqlite", dataSource(cfg.Path, "immediate")); err != nil {
+	if s.writeDB, err = sql.Open("sqlite", dataSource(cfg.Path, "immediate", cfg.faults.pragmas...)); err != nil {
 		return translate(err)
 	}
 	s.writeDB.SetMaxOpenConns(1)
@@ -245,7 +247,13 @@ func (s *Store) Run(ctx context.Context) error {
 }
 
 // Close ends the store: it waits for Run to finish, so end Run's context first.
+// Closing twice is closing once.
 func (s *Store) Close() error {
+	s.closing.Do(func() { s.closed = s.shut() })
+	return s.closed
+}
+
+func (s *Store) shut() error {
 	s.queue.close()
 	s.mu.Lock()
 	running := s.running

@@ -9,7 +9,7 @@ import (
 )
 
 // Statements about tokens. Lists leave the hash out.
-const (
+const ( //nolint:gosec // Statements, not credentials.
 	sqlTokenColumns = "id, runtime, scopes, coalesce(acts_for, ''), label, created_at, expires_at, revoked_at"
 	sqlIssueToken   = `INSERT INTO tokens (id, hash, runtime, scopes, acts_for, label, created_at, expires_at)
 		VALUES (?, ?, ?, ?, nullif(?, ''), ?, ?, ?) ON CONFLICT DO NOTHING`

@@ -6,9 +6,6 @@ import (
 	"github.com/saysohq/sayso/core"
 )
 
-// systemName is what records say where the deployment itself acted.
-const systemName = "sayso"
-
 // find reads a row on the writer's connection by id. Errors: core.ErrNotFound,
 // core.ErrCorrupt.
 func (t *tx) find(id string) (core.Approval, error) {
@@ -70,8 +67,8 @@ func (t *tx) save(a *core.Approval, e core.EventType, card bool) error {
 func (t *tx) expire(a *core.Approval) error {
 	return t.end(a, core.Terminal{
 		Status: core.StatusExpired, Reason: core.ReasonTimeout,
-		ResolverKind: core.ResolverSystem, ResolverName: systemName,
-	}, "")
+		ResolverKind: core.ResolverSystem,
+	}, "") // Nobody answered: there is no name, and no attempt that won.
 }
 
 // end moves a pending row to its terminal state.
