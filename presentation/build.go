@@ -15,13 +15,16 @@ import (
 const maxLabel = 64
 
 // For builds the card of an approval as it is to be shown at a place. It is pure:
-// the same record and place give the same card. The text of a terminal card is
-// always shorter than that of its pending card, on every platform and after any
-// escaping, so that it fits wherever the card fitted.
+// the same record and place give the same card. In a chat the text of a terminal
+// card is always shorter than that of its pending card, on every platform and after
+// any escaping, so that it fits wherever the card fitted.
 func For(a core.Approval, d core.Detail, p Place) Card {
 	pending := pendingCard(&a, d, p)
-	if !a.Status.Terminal() {
+	switch {
+	case !a.Status.Terminal():
 		return pending
+	case p.Page:
+		return settledPage(&a, pending, p)
 	}
 	return terminalCard(&a, pending, p)
 }
@@ -48,7 +51,7 @@ func pendingCard(a *core.Approval, d core.Detail, p Place) Card {
 		c.Summary = a.Presentation.Description
 	}
 	c.Facts = facts(a, p)
-	c.Marks = marks(a, c.Omitted)
+	c.Marks = marks(a, c.Omitted, false)
 	c.CutMark = cutMark(p, c.Omitted)
 	c.Actions, c.CutActions = actions(a, p, c.Omitted)
 	return c
@@ -139,7 +142,9 @@ func askedBy(a *core.Approval, p Place) string {
 	return a.Runtime
 }
 
-func marks(a *core.Approval, omitted int64) []string {
+// marks warn of what is special about the action; a card that waits also says what
+// it waits for.
+func marks(a *core.Approval, omitted int64, settled bool) []string {
 	var m []string
 	if a.Presentation.Redacted {
 		m = append(m, markRedacted)
@@ -152,6 +157,9 @@ func marks(a *core.Approval, omitted int64) []string {
 		m = append(m, fmt.Sprintf(markOmitted, grouped(omitted)))
 	case omitted == 1:
 		m = append(m, markOmittedSome)
+	}
+	if settled {
+		return m
 	}
 	if a.Class == core.ClassMoney {
 		m = append(m, markMoney)

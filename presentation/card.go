@@ -69,6 +69,9 @@ type Place struct {
 	Person string
 	// WholeShown is true once "show all" brought the whole detail to this chat.
 	WholeShown bool
+	// Page is true on the page: no message has to fit where another stood, so a
+	// settled card keeps the whole action, all facts and the whole note.
+	Page bool
 	// Requester is the display name of the person whom the runtime asks for; ""
 	// when there is none or the caller does not know. Never an id.
 	Requester string

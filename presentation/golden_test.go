@@ -119,7 +119,10 @@ func terminalCases() []golden {
 	yours := at(otherCard)
 	yours.Person = alice
 	page := at("")
-	page.Person = alice
+	page.Person, page.Page = alice, true
+	long := noted
+	long.Note = strings.Repeat("A long note. ", 40)
+	long.Presentation.Redacted = true
 
 	cases := []golden{
 		{"allowed_once_clicked", once, command, at(aliceCard)},
@@ -127,6 +130,7 @@ func terminalCases() []golden {
 		{"allowed_once_elsewhere_by_you", once, command, yours},
 		{"allowed_once_on_the_page_here", paged, command, page},
 		{"allowed_once_on_the_page_elsewhere", paged, command, at(otherCard)},
+		{"denied_on_the_page_whole", long, detailOf(repeated("0123456789\n", 660)), page},
 		{"allowed_once_partial_view", partial, command, at(otherCard)},
 		{"allowed_once_days_later", late, command, at(otherCard)},
 		{"allowed_once_nameless", nameless, command, at(otherCard)},

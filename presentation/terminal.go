@@ -1,6 +1,7 @@
 package presentation
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -58,6 +59,21 @@ func terminalCard(a *core.Approval, pending Card, p Place) Card {
 	}
 	c.Command = excerpt(pending.Command, room-1)
 	c.Body = excerpt(pending.Body, room-1)
+	return c
+}
+
+// settledPage is the record for whoever opens its link later: all that was shown,
+// with the outcome in the place of the controls.
+func settledPage(a *core.Approval, pending Card, p Place) Card {
+	c := pending
+	out := outcomeOf(a, p, brevity{name: maxNameShown})
+	c.Outcome = &out
+	c.Actions, c.CutActions, c.CutMark = nil, nil, ""
+	c.Facts = slices.DeleteFunc(c.Facts, func(f Fact) bool { return f.Label == factExpires })
+	c.Marks = marks(a, c.Omitted, true)
+	if a.Decision == core.DecisionAllowAlways && a.AlwaysOffer != nil {
+		c.Facts = append(c.Facts, Fact{Label: factNowAllowed, Value: a.AlwaysOffer.Label})
+	}
 	return c
 }
 
