@@ -123,7 +123,7 @@ func TestABadRosterChangesNothing(t *testing.T) {
 func TestDecodeRosterRefuses(t *testing.T) {
 	t.Parallel()
 	for name, file := range map[string]string{
-		"unknown field":  `{"people": [{"id": "a", "nmae": "s3cret"}]}`,
+		"unknown field":  `{"people": [{"id": "a", "nickname": "s3cret"}]}`,
 		"wrong type":     `{"people": "s3cret"}`,
 		"two objects":    `{"people": []} {"people": []}`,
 		"not JSON":       `people: s3cret`,

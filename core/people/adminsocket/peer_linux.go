@@ -23,7 +23,7 @@ func peerOf(conn net.Conn) (p Peer, known bool, err error) {
 // it appears: at no moment can others connect.
 func restrict(_, _ string, raw syscall.RawConn) error {
 	var failed error
-	err := raw.Control(func(fd uintptr) { failed = unix.Fchmod(int(fd), socketMode) }) //nolint:gosec // A descriptor is a small number.
+	err := raw.Control(func(fd uintptr) { failed = unix.Fchmod(int(fd), socketMode) })
 	if err != nil {
 		return err
 	}

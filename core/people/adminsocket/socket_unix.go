@@ -113,7 +113,7 @@ func rawConn(conn net.Conn, fn func(fd int) error) error {
 		return err
 	}
 	var failed error
-	if err := raw.Control(func(fd uintptr) { failed = fn(int(fd)) }); err != nil { //nolint:gosec // A descriptor is a small number.
+	if err := raw.Control(func(fd uintptr) { failed = fn(int(fd)) }); err != nil {
 		return err
 	}
 	return failed

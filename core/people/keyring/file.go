@@ -39,7 +39,7 @@ func LoadOrCreate(path string, fresh func() []byte) ([]byte, error) {
 }
 
 func load(path string) ([]byte, error) {
-	file, err := os.Open(path) //nolint:gosec // The operator's own configuration names it.
+	file, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("open secret file: %w", err)
 	}
@@ -97,7 +97,7 @@ func syncFolder(path string) error {
 	if runtime.GOOS == "windows" {
 		return nil
 	}
-	folder, err := os.Open(path) //nolint:gosec // The folder of the file above.
+	folder, err := os.Open(path)
 	if err != nil {
 		return err
 	}

@@ -65,7 +65,7 @@ func TestLoadRefuses(t *testing.T) {
 	}{
 		{"readable by the group", func(t *testing.T, path string) {
 			require.NoError(t, os.WriteFile(path, []byte("secret"), 0o600))
-			require.NoError(t, os.Chmod(path, 0o640)) //nolint:gosec // That is the point.
+			require.NoError(t, os.Chmod(path, 0o640))
 		}, keyring.ErrExposed},
 		{"empty", func(t *testing.T, path string) { require.NoError(t, os.WriteFile(path, nil, 0o600)) }, keyring.ErrDamaged},
 		{"too large", func(t *testing.T, path string) {
