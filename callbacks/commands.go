@@ -67,7 +67,10 @@ func (t *turn) command(ctx context.Context, c channels.Text, command, rest strin
 	case "deny":
 		return t.typedDeny(ctx, c, rest)
 	}
-	if t.direct {
+	switch {
+	case c.ReplyTo != "": // A note may begin with a path.
+		return t.reply(ctx, c)
+	case t.direct:
 		return said(presentation.AnswerUsage)
 	}
 	return channels.Answer{}

@@ -73,6 +73,15 @@ func TestNoteOfSomebodyElseIsRefused(t *testing.T) {
 	require.Equal(t, core.StatusPending, w.record(approvalID).Status)
 }
 
+// A note that begins with a path is a note, not a command.
+func TestNoteThatLooksLikeACommand(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	openNote(t, w, "4711")
+	require.Equal(t, "You denied this with your note.", w.pipeline.Text(t.Context(), w.replyTo("4711", promptAt, "/srv is full")).Text)
+	require.Equal(t, "/srv is full", w.record(approvalID).Note)
+}
+
 // The note's own prompt also counts in a group, where other free text does not.
 func TestNoteInAGroup(t *testing.T) {
 	t.Parallel()

@@ -33,6 +33,15 @@ const (
 
 var asked = core.MillisOf(time.Date(2026, 11, 30, 14, 0, 0, 0, time.UTC))
 
+// What the pipeline asks for is what the rest of the service has.
+var (
+	_ callbacks.Resolver = (*approvals.Service)(nil)
+	_ callbacks.Reader   = (*approvals.Service)(nil)
+	_ callbacks.Ledger   = core.Ledger(nil)
+	_ callbacks.People   = core.Principals(nil)
+	_ callbacks.Texts    = core.Describer(nil)
+)
+
 // world is a whole small deployment: one record that decides, a ledger, people,
 // prompts and codes, all in memory, each of which can be made to fail.
 type world struct {
