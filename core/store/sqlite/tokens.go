@@ -9,15 +9,15 @@ import (
 )
 
 // Statements about tokens. Lists leave the hash out.
-const ( //nolint:gosec // Statements, not credentials.
-	sqlTokenColumns = "id, runtime, scopes, coalesce(acts_for, ''), label, created_at, expires_at, revoked_at"
+const (
+	sqlTokenColumns = "id, runtime, scopes, coalesce(acts_for, ''), label, created_at, expires_at, revoked_at" //nolint:gosec // No credential.
 	sqlIssueToken   = `INSERT INTO tokens (id, hash, runtime, scopes, acts_for, label, created_at, expires_at)
 		VALUES (?, ?, ?, ?, nullif(?, ''), ?, ?, ?) ON CONFLICT DO NOTHING`
 	sqlTokenByHash = "SELECT " + sqlTokenColumns + ` FROM tokens
 		WHERE hash = ? AND revoked_at = 0 AND (expires_at = 0 OR expires_at > ?)`
 	sqlListTokens  = "SELECT " + sqlTokenColumns + " FROM tokens ORDER BY created_at DESC, id DESC"
-	sqlTokenExists = "SELECT EXISTS (SELECT 1 FROM tokens WHERE id = ?)"
-	sqlRevokeToken = "UPDATE tokens SET revoked_at = ? WHERE id = ? AND revoked_at = 0"
+	sqlTokenExists = "SELECT EXISTS (SELECT 1 FROM tokens WHERE id = ?)" //nolint:gosec // No credential.
+	sqlRevokeToken = "UPDATE tokens SET revoked_at = ? WHERE id = ? AND revoked_at = 0" //nolint:gosec // No credential.
 )
 
 // scanToken reads sqlTokenColumns.
