@@ -14,10 +14,14 @@ const BaseURL = "http://sayso.internal"
 // and uses no proxy. Connecting fails with fs.ErrNotExist where no service runs.
 func Client(path string, timeout time.Duration) *http.Client {
 	return &http.Client{
-		Transport: transport(path),
+		Transport: Transport(path),
 		Timeout:   timeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error {
 			return http.ErrUseLastResponse
 		},
 	}
 }
+
+// Transport goes to the socket at path whatever the URL's host is; it is safe for
+// concurrent use and, like every transport, belongs to one long-lived client.
+func Transport(path string) http.RoundTripper { return transport(path) }
