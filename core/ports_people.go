@@ -39,19 +39,22 @@ type Identities interface {
 	IdentitiesOf(ctx context.Context, principalIDs ...string) ([]Identity, error)
 	// Owners lists the principals that own an agent of a runtime.
 	Owners(ctx context.Context, runtime, agent string) ([]string, error)
-	// SetOwners replaces them; everybody gained or lost gets a new revision.
+	// SetOwners replaces them; everybody gained or lost gets a new revision. Errors:
+	// ErrNotFound (one of them is unknown; nothing is changed).
 	SetOwners(ctx context.Context, runtime, agent string, principalIDs []string) error
 }
 
 // Sessions are the signed-in devices.
 type Sessions interface {
-	// StartSession stores a session; the store stamps its times from Life ms.
+	// StartSession stores a session; the store stamps its times from Life ms. Errors:
+	// ErrNotFound (unknown or disabled person), ErrIDTaken (id or secret used before).
 	StartSession(ctx context.Context, s Session, life Millis) (Session, error)
 	// SessionByHash finds a live session and its enabled person. Errors: ErrNotFound.
 	SessionByHash(ctx context.Context, hash string) (Session, Principal, error)
-	// EndSession ends one. Errors: ErrNotFound.
+	// EndSession ends one; one that has ended stays as it is. Errors: ErrNotFound.
 	EndSession(ctx context.Context, id string) error
-	// SessionsOf lists a person's sessions, newest first.
+	// SessionsOf lists a person's sessions, newest first; ended ones until they are
+	// pruned.
 	SessionsOf(ctx context.Context, principalID string) ([]Session, error)
 }
 
@@ -63,7 +66,7 @@ type Tokens interface {
 	IssueToken(ctx context.Context, t Token, life Millis) (Token, error)
 	// TokenByHash finds a token that holds. Errors: ErrNotFound.
 	TokenByHash(ctx context.Context, hash string) (Token, error)
-	// RevokeToken ends one. Errors: ErrNotFound.
+	// RevokeToken ends one; one that was revoked stays as it is. Errors: ErrNotFound.
 	RevokeToken(ctx context.Context, id string) error
 	// ListTokens lists all, newest first, without hashes.
 	ListTokens(ctx context.Context) ([]Token, error)
@@ -72,9 +75,12 @@ type Tokens interface {
 // Codes are one-time and count their failures over the whole deployment.
 type Codes interface {
 	// IssueCode stores a code; a bootstrap code replaces the one before it and is
-	// refused with ErrForbidden once an admin exists.
+	// refused with ErrForbidden once an admin exists. Errors: ErrNotFound (unknown or
+	// disabled person), ErrIDTaken (secret used before).
 	IssueCode(ctx context.Context, c Code, life Millis) (Code, error)
-	// PeekCode reads a good code without using it; a miss counts as a failure.
+	// PeekCode reads a good code without using it. Here and below, a code that was
+	// never issued counts as a failure (MaxCodeFailures); one that is used, burned,
+	// expired or of another purpose is no guess and does not.
 	// Errors: ErrCodeInvalid.
 	PeekCode(ctx context.Context, hash string, p CodePurpose) (Code, error)
 	// RedeemBootstrap uses the code, adds the first admin and starts their session
@@ -98,7 +104,7 @@ type CodeBurner interface {
 
 // Prompts hold what our own questions in chats are about.
 type Prompts interface {
-	// OpenPrompt stores a prompt; life in ms.
+	// OpenPrompt stores a prompt; life in ms. Errors: ErrIDTaken.
 	OpenPrompt(ctx context.Context, p Prompt, life Millis) (Prompt, error)
 	// PlacePrompt records the locator of the message that asks. Errors: ErrNotFound.
 	PlacePrompt(ctx context.Context, id, locator string) error

@@ -340,3 +340,27 @@ func TestAnOldCodeIsNoGuess(t *testing.T) {
 	_, err := s.PeekCode(t.Context(), "good", core.CodePair)
 	require.NoError(t, err)
 }
+
+func TestDisablingEndsWhatARedeemerWasAboutToStart(t *testing.T) {
+	t.Parallel()
+	s, _ := peopleStore(t)
+	for i := range 8 {
+		issueCodeOf(t, s, core.CodePair, "bob", fmt.Sprint("code", i))
+	}
+	failures := race(9, func(i int) error {
+		if i == 8 {
+			_, err := s.ChangePrincipal(t.Context(), core.ChangePrincipal{ID: "bob", Disabled: ptr(true)})
+			return err
+		}
+		_, _, err := s.RedeemPair(t.Context(), fmt.Sprint("code", i), cliSession(fmt.Sprint("s", i)), core.SessionLife)
+		return err
+	})
+	require.NoError(t, failures[8])
+	for i, err := range failures[:8] {
+		if err != nil {
+			require.ErrorIs(t, err, core.ErrCodeInvalid)
+		}
+		_, _, err = s.SessionByHash(t.Context(), fmt.Sprint("s", i))
+		require.ErrorIs(t, err, core.ErrNotFound, "whatever the order, nothing is left signed in")
+	}
+}

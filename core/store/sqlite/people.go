@@ -26,7 +26,7 @@ const (
 	sqlSpendCodesOf   = "UPDATE codes SET used_at = ? WHERE principal_id = ? AND used_at = 0"
 )
 
-// fields are the targets of sqlPrincipalColumns.
+// principalFields are the targets of sqlPrincipalColumns.
 func principalFields(p *core.Principal) []any {
 	return []any{&p.ID, &p.Name, &p.Role, &p.Disabled, &p.Revision, &p.CreatedAt, &p.UpdatedAt}
 }

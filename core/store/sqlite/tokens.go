@@ -16,7 +16,7 @@ const (
 	sqlTokenByHash = "SELECT " + sqlTokenColumns + ` FROM tokens
 		WHERE hash = ? AND revoked_at = 0 AND (expires_at = 0 OR expires_at > ?)`
 	sqlListTokens  = "SELECT " + sqlTokenColumns + " FROM tokens ORDER BY created_at DESC, id DESC"
-	sqlTokenExists = "SELECT EXISTS (SELECT 1 FROM tokens WHERE id = ?)" //nolint:gosec // No credential.
+	sqlTokenExists = "SELECT EXISTS (SELECT 1 FROM tokens WHERE id = ?)"                //nolint:gosec // No credential.
 	sqlRevokeToken = "UPDATE tokens SET revoked_at = ? WHERE id = ? AND revoked_at = 0" //nolint:gosec // No credential.
 )
 
