@@ -42,7 +42,7 @@ func TestSpecHasNoTraps(t *testing.T) {
 	spec, err := newEdge(t).gateway.Spec()
 	require.NoError(t, err)
 	for _, trap := range []string{"$schema", "ErrorModel", "ErrorDetail", "format: uri", "format: email", "format: date", "contentEncoding"} {
-		require.False(t, strings.Contains(string(spec), trap), trap)
+		require.Zero(t, strings.Count(string(spec), trap), trap) // Not Contains: it would print the spec.
 	}
-	require.True(t, strings.Contains(string(spec), "application/problem+json"))
+	require.NotZero(t, strings.Count(string(spec), "application/problem+json"))
 }

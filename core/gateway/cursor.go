@@ -31,7 +31,7 @@ func newCursors(v *Views) *cursors {
 }
 
 func (c *cursors) encode(at core.ListCursor, scope string) string {
-	raw := binary.BigEndian.AppendUint64(nil, uint64(at.CreatedAt)) //nolint:gosec // A bit pattern.
+	raw := binary.BigEndian.AppendUint64(nil, uint64(at.CreatedAt))
 	raw = append(raw, at.ID...)
 	return base64.RawURLEncoding.EncodeToString(append(raw, c.tag(raw, scope)...))
 }
@@ -46,7 +46,7 @@ func (c *cursors) decode(s, scope string) (*core.ListCursor, error) {
 		return nil, errCursor()
 	}
 	return &core.ListCursor{
-		CreatedAt: core.Millis(binary.BigEndian.Uint64(raw)), //nolint:gosec // As encoded.
+		CreatedAt: core.Millis(binary.BigEndian.Uint64(raw)),
 		ID:        string(raw[cursorTime:]),
 	}, nil
 }

@@ -77,7 +77,7 @@ func (v *Views) mac(kind, approvalID string, revision int64, actionHash, session
 		h.Write(number[:])
 		h.Write([]byte(part))
 	}
-	binary.BigEndian.PutUint64(number[:], uint64(revision)) //nolint:gosec // A bit pattern to authenticate, not a quantity.
+	binary.BigEndian.PutUint64(number[:], uint64(revision))
 	h.Write(number[:])
 	return h.Sum(nil)
 }
