@@ -71,7 +71,7 @@ func (b *bundle) clean(t *testing.T, text string) {
 
 // failed checks an error of a channel: its class, and that nothing in its chain
 // tells a secret.
-func (b *bundle) failed(t *testing.T, err error, class core.FailureClass) *channels.Error {
+func (b *bundle) failed(t *testing.T, err error, class core.FailureClass) channels.Error {
 	t.Helper()
 	var e *channels.Error
 	require.ErrorAs(t, err, &e)
@@ -80,7 +80,7 @@ func (b *bundle) failed(t *testing.T, err error, class core.FailureClass) *chann
 	}
 	require.Equal(t, class, e.Class, "class of %v", err)
 	require.LessOrEqual(t, len(e.Error()), 200, "the ledger keeps 200 bytes")
-	return e
+	return *e
 }
 
 // send renders and sends a card to an address.

@@ -34,14 +34,14 @@ func failureCases() []testCase {
 }
 
 // trySend sends the ordinary card and wants a failure.
-func (b *bundle) trySend(t *testing.T, ctx context.Context, address string, class core.FailureClass) *channels.Error {
+func (b *bundle) trySend(ctx context.Context, t *testing.T, address string, class core.FailureClass) channels.Error {
 	t.Helper()
 	_, err := b.ch.Send(ctx, address, b.render(t, pending()))
 	require.Error(t, err)
 	return b.failed(t, err, class)
 }
 
-func (b *bundle) tryEdit(t *testing.T, ctx context.Context, locator string, class core.FailureClass) *channels.Error {
+func (b *bundle) tryEdit(ctx context.Context, t *testing.T, locator string, class core.FailureClass) channels.Error {
 	t.Helper()
 	outcome, err := b.ch.Edit(ctx, locator, b.render(t, resolved()))
 	require.Error(t, err)
@@ -52,13 +52,13 @@ func (b *bundle) tryEdit(t *testing.T, ctx context.Context, locator string, clas
 func rateLimited(delay time.Duration) func(*testing.T, *bundle) {
 	return func(t *testing.T, b *bundle) {
 		b.Platform.Script.Add(fakes.Fault{Kind: fakes.FaultRateLimit, Op: fakes.OpSend, Delay: delay})
-		e := b.trySend(t, b.ctx, b.Group, core.FailureRateLimited)
+		e := b.trySend(b.ctx, t, b.Group, core.FailureRateLimited)
 		require.Equal(t, delay, e.RetryAfter)
 		require.Equal(t, "send", e.Op)
 
 		locator, _ := b.send(t, b.Group, pending())
 		b.Platform.Script.Add(fakes.Fault{Kind: fakes.FaultRateLimit, Op: fakes.OpEdit, Delay: delay})
-		e = b.tryEdit(t, b.ctx, locator, core.FailureRateLimited)
+		e = b.tryEdit(b.ctx, t, locator, core.FailureRateLimited)
 		require.Equal(t, delay, e.RetryAfter)
 		require.Equal(t, "edit", e.Op)
 		require.Empty(t, b.shown(t, locator).Edits, "nothing was retried behind the ledger's back")
@@ -67,7 +67,7 @@ func rateLimited(delay time.Duration) func(*testing.T, *bundle) {
 
 func badToken(t *testing.T, b *bundle) {
 	b.ch = b.open(t, Options{BadToken: true})
-	require.True(t, b.trySend(t, b.ctx, b.Direct, core.FailureAuth).Whole)
+	require.True(t, b.trySend(b.ctx, t, b.Direct, core.FailureAuth).Whole)
 	c, ok := b.ch.(channels.Checker)
 	require.True(t, ok)
 	b.failed(t, c.Check(b.ctx), core.FailureAuth)
@@ -85,34 +85,34 @@ func revoked(t *testing.T, b *bundle) {
 	require.NoError(t, err)
 	b.Platform.Revoke()
 	b.failed(t, <-done, core.FailureAuth)
-	b.tryEdit(t, b.ctx, locator, core.FailureAuth)
+	b.tryEdit(b.ctx, t, locator, core.FailureAuth)
 }
 
 func rejected(t *testing.T, b *bundle) {
 	b.Platform.Script.Add(fakes.Fault{Kind: fakes.FaultReject, Op: fakes.OpSend, Times: -1})
-	require.True(t, b.trySend(t, b.ctx, b.Group, core.FailureRejected).Class.Permanent())
+	require.True(t, b.trySend(b.ctx, t, b.Group, core.FailureRejected).Class.Permanent())
 	b.Platform.Script.Clear()
 	locator, _ := b.send(t, b.Group, pending())
 	b.Platform.Script.Add(fakes.Fault{Kind: fakes.FaultReject, Op: fakes.OpEdit, Times: -1})
-	b.tryEdit(t, b.ctx, locator, core.FailureRejected)
+	b.tryEdit(b.ctx, t, locator, core.FailureRejected)
 }
 
 // platformFault: the platform itself says that the call failed.
 func platformFault(t *testing.T, b *bundle) {
 	b.Platform.Script.Add(fakes.Fault{Kind: fakes.FaultServerError, Op: fakes.OpSend})
-	b.trySend(t, b.ctx, b.Group, core.FailureTemporary)
+	b.trySend(b.ctx, t, b.Group, core.FailureTemporary)
 	locator, _ := b.send(t, b.Group, pending())
 	b.Platform.Script.Add(fakes.Fault{Kind: fakes.FaultServerError, Op: fakes.OpEdit})
-	b.tryEdit(t, b.ctx, locator, core.FailureTemporary)
+	b.tryEdit(b.ctx, t, locator, core.FailureTemporary)
 }
 
 // undecodable: something in between answered, so nobody knows about the send.
 func undecodable(t *testing.T, b *bundle) {
 	b.Platform.Script.Add(fakes.Fault{Kind: fakes.FaultUndecodable, Op: fakes.OpSend})
-	b.trySend(t, b.ctx, b.Group, core.FailureAmbiguous)
+	b.trySend(b.ctx, t, b.Group, core.FailureAmbiguous)
 	locator, _ := b.send(t, b.Group, pending())
 	b.Platform.Script.Add(fakes.Fault{Kind: fakes.FaultUndecodable, Op: fakes.OpEdit})
-	b.tryEdit(t, b.ctx, locator, core.FailureTemporary)
+	b.tryEdit(b.ctx, t, locator, core.FailureTemporary)
 }
 
 // slow: the caller's context ends while the platform has the request.
@@ -125,13 +125,13 @@ func slow(t *testing.T, b *bundle) {
 			<-fault.Hit()
 			cancel()
 		}()
-		var e *channels.Error
+		var e channels.Error
 		if op == fakes.OpSend {
-			e = b.trySend(t, ctx, b.Group, core.FailureAmbiguous)
+			e = b.trySend(ctx, t, b.Group, core.FailureAmbiguous)
 		} else {
-			e = b.tryEdit(t, ctx, locator, core.FailureTemporary)
+			e = b.tryEdit(ctx, t, locator, core.FailureTemporary)
 		}
-		require.ErrorIs(t, e, context.Canceled)
+		require.ErrorIs(t, &e, context.Canceled)
 		require.False(t, e.NotSent)
 		fault.Release()
 	}
@@ -141,28 +141,28 @@ func cancelled(t *testing.T, b *bundle) {
 	locator, _ := b.send(t, b.Group, pending())
 	ctx, cancel := context.WithCancel(b.ctx)
 	cancel()
-	e := b.trySend(t, ctx, b.Group, core.FailureTemporary)
-	require.ErrorIs(t, e, context.Canceled)
+	e := b.trySend(ctx, t, b.Group, core.FailureTemporary)
+	require.ErrorIs(t, &e, context.Canceled)
 	require.True(t, e.NotSent)
-	require.True(t, b.tryEdit(t, ctx, locator, core.FailureTemporary).NotSent)
+	require.True(t, b.tryEdit(ctx, t, locator, core.FailureTemporary).NotSent)
 	require.Len(t, b.Platform.Messages(), 1)
 }
 
 func unreachable(t *testing.T, b *bundle) {
 	b.ch = b.open(t, Options{Unreachable: true})
-	require.True(t, b.trySend(t, b.ctx, b.Group, core.FailureTemporary).NotSent, "a dial error is not a send")
+	require.True(t, b.trySend(b.ctx, t, b.Group, core.FailureTemporary).NotSent, "a dial error is not a send")
 }
 
 func ambiguous(t *testing.T, b *bundle) {
 	for _, kind := range []fakes.FaultKind{fakes.FaultResetBefore, fakes.FaultResetAfter} {
 		b.Platform.Script.Add(fakes.Fault{Kind: kind, Op: fakes.OpSend})
-		require.False(t, b.trySend(t, b.ctx, b.Group, core.FailureAmbiguous).NotSent)
+		require.False(t, b.trySend(b.ctx, t, b.Group, core.FailureAmbiguous).NotSent)
 	}
 	require.Len(t, b.Platform.Messages(), 1, "one of the two sends took place, unknown to the caller")
 	locator := b.Platform.Messages()[0].Locator
 	for _, kind := range []fakes.FaultKind{fakes.FaultResetBefore, fakes.FaultResetAfter} {
 		b.Platform.Script.Add(fakes.Fault{Kind: kind, Op: fakes.OpEdit})
-		b.tryEdit(t, b.ctx, locator, core.FailureTemporary)
+		b.tryEdit(b.ctx, t, locator, core.FailureTemporary)
 	}
 	outcome, err := b.ch.Edit(b.ctx, locator, b.render(t, resolved()))
 	require.NoError(t, err)
@@ -172,8 +172,8 @@ func ambiguous(t *testing.T, b *bundle) {
 func removed(t *testing.T, b *bundle) {
 	locator, _ := b.send(t, b.Group, pending())
 	b.Platform.CloseChat(b.Group)
-	require.True(t, b.trySend(t, b.ctx, b.Group, core.FailureGone).Class.Permanent())
-	b.tryEdit(t, b.ctx, locator, core.FailureGone)
+	require.True(t, b.trySend(b.ctx, t, b.Group, core.FailureGone).Class.Permanent())
+	b.tryEdit(b.ctx, t, locator, core.FailureGone)
 }
 
 // moved asserts, where chats never move, that sending simply goes on.
@@ -184,16 +184,16 @@ func moved(t *testing.T, b *bundle) {
 		return
 	}
 	to := b.MoveChat()
-	require.Equal(t, to, b.trySend(t, b.ctx, b.Group, core.FailureMoved).Address)
-	require.Equal(t, to, b.tryEdit(t, b.ctx, locator, core.FailureMoved).Address)
+	require.Equal(t, to, b.trySend(b.ctx, t, b.Group, core.FailureMoved).Address)
+	require.Equal(t, to, b.tryEdit(b.ctx, t, locator, core.FailureMoved).Address)
 	b.send(t, to, pending())
 }
 
 func malformed(t *testing.T, b *bundle) {
 	for _, bad := range []string{"", " ", "x", "1/", ":", "../..", "1:2:3/4", "\x00"} {
-		e := b.trySend(t, b.ctx, bad, core.FailureRejected)
+		e := b.trySend(b.ctx, t, bad, core.FailureRejected)
 		require.True(t, e.NotSent)
-		require.True(t, b.tryEdit(t, b.ctx, bad, core.FailureRejected).NotSent)
+		require.True(t, b.tryEdit(b.ctx, t, bad, core.FailureRejected).NotSent)
 	}
 	require.Empty(t, b.Platform.Messages())
 }

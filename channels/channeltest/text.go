@@ -47,7 +47,7 @@ func hostile() []string {
 		strings.Repeat("a.b ", 120),
 		strings.Repeat("@x #y ", 60),
 		"{\"a\":[1,2,{\"b\":null}]} %s %d %[1]v $(rm -rf /) `id` ; | & > <",
-		"‮reversed‬ zero​width",
+		"\u202ereversed\u202c zero\u200bwidth",
 	}
 }
 

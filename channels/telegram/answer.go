@@ -3,6 +3,8 @@ package telegram
 import (
 	"context"
 	"log/slog"
+	"slices"
+	"strings"
 
 	"github.com/go-telegram/bot"
 	"github.com/go-telegram/bot/models"
@@ -63,12 +65,11 @@ func (c *Channel) unanswered(ctx context.Context, kind string, failed *channels.
 // ask posts a question that opens the person's keyboard, for them alone, and
 // records where it stands. It reports false when the person cannot answer it; a
 // question that nobody could match an answer to is taken away again.
-func (c *Channel) ask(ctx context.Context, in channels.Inbound, where spot, who models.User, name string, p *channels.Prompt) bool {
+func (c *Channel) ask(ctx context.Context, in channels.Inbound, where spot, who models.User, p *channels.Prompt) bool {
 	var b builder
 	if !where.direct {
 		// The platform asks those alone who are mentioned.
-		name, _ = cut(clean(firstOf(name, "You")), maxName)
-		b.mention(name, who.ID)
+		b.mention(mentionable(who), who.ID)
 		b.write(": ", "")
 	}
 	text, _ := cut(clean(p.Text), maxText-b.units)
@@ -97,4 +98,14 @@ func (c *Channel) ask(ctx context.Context, in channels.Inbound, where spot, who 
 		return false
 	}
 	return true
+}
+
+// mentionable is a name to mention a person by. One that would itself mention
+// somebody else is not used.
+func mentionable(u models.User) string {
+	name, _ := cut(clean(strings.TrimSpace(u.FirstName+" "+u.LastName)), maxName)
+	if name == "" || slices.ContainsFunc(words(name), linkable) {
+		return "You"
+	}
+	return name
 }

@@ -70,7 +70,7 @@ func (c *Channel) handleClick(ctx context.Context, in channels.Inbound, id int64
 		c.panicked(ctx, id, "click")
 		answer = channels.Answer{Text: presentation.AnswerUnclear, Alert: true}
 	}
-	if answer.Prompt != nil && !c.ask(ctx, in, where, q.From, click.Actor.Label, answer.Prompt) {
+	if answer.Prompt != nil && !c.ask(ctx, in, where, q.From, answer.Prompt) {
 		answer.Text, answer.Alert = answerNoPrompt, true
 	}
 	c.answerClick(ctx, q.ID, answer)
@@ -165,7 +165,7 @@ func (c *Channel) handleText(ctx context.Context, in channels.Inbound, id int64,
 		c.panicked(ctx, id, "text")
 		answer = channels.Answer{Text: presentation.AnswerUnclear}
 	}
-	if answer.Prompt != nil && m.From != nil && !c.ask(ctx, in, where, *m.From, text.Actor.Label, answer.Prompt) {
+	if answer.Prompt != nil && m.From != nil && !c.ask(ctx, in, where, *m.From, answer.Prompt) {
 		answer.Text = answerNoPrompt
 	}
 	c.answerText(ctx, where, answer)
@@ -222,7 +222,7 @@ func (c *Channel) command(text string) (plain string, isCommand, ours bool) {
 func guarded(f func() channels.Answer) (a channels.Answer, fine bool) {
 	defer func() {
 		if !fine {
-			_ = recover() //nolint:errcheck // The value may repeat content; that it happened is logged.
+			_ = recover() // The value may repeat content; that it happened is logged.
 		}
 	}()
 	return f(), true

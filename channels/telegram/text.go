@@ -113,15 +113,7 @@ func (b *builder) mention(name string, user int64) {
 // into mentions, links or commands are set in code, where they leave them alone.
 func (b *builder) prose(s string, style models.MessageEntityType) {
 	s = clean(s)
-	var pieces []piece
-	for _, word := range words(s) {
-		live := linkable(word)
-		if n := len(pieces); n > 0 && pieces[n-1].live == live {
-			pieces[n-1].text += word
-			continue
-		}
-		pieces = append(pieces, piece{word, live})
-	}
+	pieces := piecesOf(s)
 	if len(b.entities)+len(pieces) > maxPieces {
 		b.write(s, models.MessageEntityTypeCode)
 		return
@@ -138,6 +130,36 @@ func (b *builder) prose(s string, style models.MessageEntityType) {
 type piece struct {
 	text string
 	live bool // A client would make something of it.
+}
+
+// piecesOf splits s into text that clients leave alone and words that they do not.
+// Punctuation around such a word stays outside, for the eye.
+func piecesOf(s string) []piece {
+	var list []piece
+	add := func(text string, live bool) {
+		if n := len(list); n > 0 && list[n-1].live == live {
+			list[n-1].text += text
+			return
+		}
+		if text != "" {
+			list = append(list, piece{text, live})
+		}
+	}
+	for _, word := range words(s) {
+		if !linkable(word) {
+			add(word, false)
+			continue
+		}
+		bare := strings.TrimRight(strings.TrimLeft(word, "(“‘\"'"), ".,;:!?)”’\"'")
+		if !linkable(bare) {
+			bare = word
+		}
+		i := strings.Index(word, bare)
+		add(word[:i], false)
+		add(bare, true)
+		add(word[i+len(bare):], false)
+	}
+	return list
 }
 
 // words splits s so that the parts put together are s again: runs of white space

@@ -125,7 +125,7 @@ func (s *spec) checkValue(path, typ string, v any) []string {
 	if item, ok := strings.CutPrefix(typ, "Array of "); ok {
 		return s.checkArray(path, item, v)
 	}
-	ok := true
+	var ok bool
 	switch typ {
 	case "String":
 		_, ok = v.(string)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -168,4 +169,23 @@ func (s *Server) post(u *update, target, secret string) int {
 	defer func() { _ = resp.Body.Close() }()
 	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20))
 	return resp.StatusCode
+}
+
+// SetWebhook registers an address as an earlier deployment would have.
+func (s *Server) SetWebhook(address string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hook.url = address
+}
+
+// Register sets the webhook as a call of setWebhook does.
+func (s *Server) Register(address, secret string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q := &request{method: "setWebhook", values: map[string]string{"url": address, "secret_token": secret}}
+	if _, refusal := s.setWebhook(q); refusal != nil {
+		return errors.New(refusal.description)
+	}
+	s.signal.Notify()
+	return nil
 }
