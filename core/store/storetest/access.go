@@ -17,6 +17,7 @@ func accessSpecs() []spec {
 		{"a token holds until it is revoked or expires", tokenLives},
 		{"a token acts only for somebody known", tokenActsFor},
 		{"tokens are listed without their hashes", tokenList},
+		{"a token's id and secret are used once", tokenTaken},
 		{"the deployment keeps its id", deploymentStays},
 		{"sealed keys are kept by purpose", keysKept},
 		{"ended sessions are pruned", sessionPruned},
@@ -145,6 +146,20 @@ func tokenActsFor(k *kit) {
 	list, err := k.ListTokens(k.ctx)
 	require.NoError(k.t, err)
 	require.Empty(k.t, list)
+}
+
+func tokenTaken(k *kit) {
+	first := k.issue("token-1", 0)
+	require.NoError(k.t, k.RevokeToken(k.ctx, first.ID))
+	for _, t := range []core.Token{
+		{ID: "token-1", Hash: tokenHash("fresh")}, {ID: "token-2", Hash: first.Hash},
+	} {
+		t.Runtime, t.Scopes = ownRuntime, []core.Scope{core.ScopeRequest}
+		_, err := k.IssueToken(k.ctx, t, 0)
+		require.ErrorIs(k.t, err, core.ErrIDTaken)
+	}
+	_, err := k.TokenByHash(k.ctx, first.Hash)
+	require.ErrorIs(k.t, err, core.ErrNotFound, "what was revoked stays revoked")
 }
 
 func tokenList(k *kit) {

@@ -57,6 +57,7 @@ func (k *kit) nothingDue() core.Millis {
 	k.t.Helper()
 	works, next := k.claimDueAs(otherWorker, 10, account, otherAccount)
 	require.Empty(k.t, works)
+	require.False(k.t, next.Reached(k.now()), "a worker that is told so would spin")
 	return next
 }
 

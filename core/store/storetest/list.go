@@ -148,7 +148,7 @@ func listViewerBeforeLimit(k *kit) {
 
 func listViewers(k *kit) {
 	admin, bob := k.person("root", core.RoleAdmin), k.person("bob", core.RoleReviewer)
-	stranger := k.person("eve", core.RoleReviewer)
+	stranger, viewer := k.person("eve", core.RoleReviewer), k.person("vic", core.RoleViewer)
 	require.NoError(k.t, k.SetOwners(k.ctx, ownRuntime, "agent-1", []string{"bob"}))
 	owned, listed := k.create(), k.create(withReviewers("bob"))
 	adminsOnly := k.create(withReviewers())
@@ -158,6 +158,8 @@ func listViewers(k *kit) {
 	require.Equal(k.t, []string{listed.ID, owned.ID}, idsOf(k.list(core.ListQuery{Viewer: &bob})))
 	require.Empty(k.t, k.list(core.ListQuery{Viewer: &stranger}).Approvals)
 	require.Empty(k.t, k.list(core.ListQuery{Viewer: &stranger, Status: core.StatusPending}).Approvals)
+	assigned := k.create(withReviewers("vic"))
+	require.Equal(k.t, []string{assigned.ID}, idsOf(k.list(core.ListQuery{Viewer: &viewer})), "a viewer reads what was assigned")
 	k.deny(owned.ID)
 	require.Len(k.t, k.list(core.ListQuery{Viewer: &bob}).Approvals, 2, "history has the same readers")
 	require.Empty(k.t, k.list(core.ListQuery{Viewer: &stranger}).Approvals)

@@ -142,7 +142,8 @@ func (m *model) checkCards(r *modelRow, a core.Approval) {
 			require.GreaterOrEqual(m.t, d.Generation, was.Generation)
 			if d.Generation == was.Generation {
 				require.GreaterOrEqual(m.t, d.Attempts, was.Attempts)
-				require.True(m.t, was.State != core.DeliveryClosed || gocmp.Equal(was, d), "a closed row changed")
+				reopened := was.Outcome == core.OutcomeReplaced && a.CardRevision > was.ShownRevision
+				require.True(m.t, was.State != core.DeliveryClosed || reopened || gocmp.Equal(was, d), "a closed row changed")
 			}
 		}
 		if d.State == core.DeliveryClosed {

@@ -295,7 +295,7 @@ func (m *model) sweep() {
 // which each must notice what has become due.
 func (m *model) advance() {
 	m.kit.advance(pick(m, "by", core.Millis(1), 1_000, 30_000, 59_999, 60_000, core.GiveUpAfter, core.LiveExpiry, core.DurableClaim))
-	look := pick(m, "look", "list", "sweep", "resolve", "withdraw", "ask")
+	look := pick(m, "look", "list", "sweep", "resolve", "withdraw", "ask", "claim")
 	switch {
 	case look == "sweep":
 		m.sweep()
@@ -305,6 +305,8 @@ func (m *model) advance() {
 		m.resolve()
 	case look == "withdraw" && len(m.rows) > 0:
 		m.withdraw()
+	case look == "claim" && len(m.rows) > 0:
+		m.claim()
 	}
 }
 

@@ -117,6 +117,7 @@ func (k *kit) followup(outcome core.DeliveryOutcome) {
 	d := k.reread(w)
 	require.Equal(k.t, core.DeliveryOpen, d.State, "it stays open until the follow-up is sent")
 	require.Equal(k.t, core.StepFollowup, d.Step)
+	require.Equal(k.t, outcome, d.ClosesAs)
 	require.True(k.t, d.DueAt.Reached(k.now()))
 	k.reopen()
 

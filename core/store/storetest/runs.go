@@ -12,6 +12,7 @@ func runSpecs() []spec {
 	return []spec{
 		{"the same boot keeps its epoch", epochSameBoot},
 		{"epochs rise per instance", epochPerInstance},
+		{"a replaced boot that registers again stays replaced", epochReplaced},
 		{"C38 R210 a newer epoch cancels what waited in memory", epochCancels},
 		{"K1 durable and draft rows survive a newer epoch", epochSparesDurable},
 		{"a newer epoch voids unclaimed live grants", epochVoids},
@@ -69,6 +70,19 @@ func epochPerInstance(k *kit) {
 	require.NoError(k.t, err)
 	require.Equal(k.t, otherRuntime, other.Runtime)
 	require.Equal(k.t, a2, k.register("a", "boot-2"))
+}
+
+func epochReplaced(k *kit) {
+	one := k.register("instance", "boot-1")
+	two := k.register("instance", "boot-2")
+	pending := k.create(withInstance("instance", two.Epoch))
+	allowed := k.allow(k.create(withInstance("instance", two.Epoch)).ID)
+	k.reopen()
+	require.Equal(k.t, one, k.register("instance", "boot-1"))
+	k.same(pending, k.read(pending.ID))
+	k.claim(allowed, "token")
+	_, err := k.Create(k.ctx, k.ask(withInstance("instance", one.Epoch)))
+	require.ErrorIs(k.t, err, core.ErrStaleEpoch)
 }
 
 func epochCancels(k *kit) {
@@ -207,6 +221,10 @@ func abortRepeat(k *kit) {
 	}
 	k.create(withRun("run-2"))
 	k.create(withRuntime(otherRuntime), withRun("run-1"))
+	k.retention()
+	k.prune(10)
+	_, err = k.Create(k.ctx, k.ask(withRun("run-1")))
+	require.ErrorIs(k.t, err, core.ErrRunAborted, "for good is longer than a month")
 }
 
 func runUnknown(k *kit) {

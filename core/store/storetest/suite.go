@@ -90,6 +90,7 @@ func Run(t *testing.T, open Factory) {
 		{"pacing", pacingSpecs()},
 		{"routes", routeSpecs()},
 		{"adoption", adoptionSpecs()},
+		{"truth", truthSpecs()},
 		{"people", peopleSpecs()},
 		{"access", accessSpecs()},
 		{"codes", codeSpecs()},
