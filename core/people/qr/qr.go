@@ -1,7 +1,3 @@
-// Package qr draws a QR code on a terminal, so that a phone can follow a one-time
-// link that must not pass through anything else.
-//
-// It draws and nothing more: the text stays in the writer that it is given.
 package qr
 
 import (
