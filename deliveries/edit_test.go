@@ -37,7 +37,7 @@ func TestUneditableMessageGetsOneFollowUp(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			bubble(t, func(h *harness) {
+			bubble(t, func(t *testing.T, h *harness) {
 				h.channel.edit = func(string) (core.DeliveryOutcome, error) {
 					if test.class != core.FailureNone {
 						return "", h.channel.fails(test.class)
@@ -63,7 +63,7 @@ func TestFollowUpStaysOpenUntilItIsSent(t *testing.T) {
 	for _, class := range []core.FailureClass{core.FailureTemporary, core.FailureAmbiguous, core.FailureRateLimited} {
 		t.Run(string(class), func(t *testing.T) {
 			t.Parallel()
-			bubble(t, func(h *harness) {
+			bubble(t, func(t *testing.T, h *harness) {
 				h.channel.edit = func(string) (core.DeliveryOutcome, error) { return core.OutcomeRetired, nil }
 				h.open()
 				failing := true
@@ -87,7 +87,7 @@ func TestFollowUpStaysOpenUntilItIsSent(t *testing.T) {
 
 func TestFollowUpIntoAClosedChatEndsFailed(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(h *harness) {
+	bubble(t, func(t *testing.T, h *harness) {
 		h.channel.edit = func(string) (core.DeliveryOutcome, error) { return "", h.channel.fails(core.FailureGone) }
 		h.open()
 		h.channel.send = func(string, string) error { return h.channel.fails(core.FailureGone) }
@@ -103,7 +103,7 @@ func TestFollowUpIntoAClosedChatEndsFailed(t *testing.T) {
 // is driven to the truth.
 func TestPendingCardThatIsGoneIsPostedAgain(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(h *harness) {
+	bubble(t, func(t *testing.T, h *harness) {
 		h.channel.cuts = true
 		h.channel.edit = func(locator string) (core.DeliveryOutcome, error) {
 			if locator == "m1" {
@@ -125,7 +125,7 @@ func TestPendingCardThatIsGoneIsPostedAgain(t *testing.T) {
 // 10 minutes.
 func TestTerminalEditIsRetriedUntilItIsShown(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(h *harness) {
+	bubble(t, func(t *testing.T, h *harness) {
 		h.open()
 		h.channel.edit = func(string) (core.DeliveryOutcome, error) { return "", h.channel.fails(core.FailureTemporary) }
 		h.store.decide("a")
@@ -145,7 +145,7 @@ func TestTerminalEditIsRetriedUntilItIsShown(t *testing.T) {
 // A decision does not wait behind the backoff of an older card.
 func TestDecisionOvertakesABackoff(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(h *harness) {
+	bubble(t, func(t *testing.T, h *harness) {
 		h.channel.latency = time.Second
 		h.store.ask("a", to("d", "x"))
 		h.store.change("d", func(d *core.Delivery) { d.Attempts = 12 })
@@ -162,7 +162,7 @@ func TestDecisionOvertakesABackoff(t *testing.T) {
 // more after the call timeout + 30 s, and only then closes.
 func TestTakenOverRowIsEditedOnceMore(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(h *harness) {
+	bubble(t, func(t *testing.T, h *harness) {
 		h.channel.messages["m1"] = &message{address: "x", text: pending}
 		h.channel.n = 1
 		d := to("d", "x")
@@ -187,7 +187,7 @@ func TestTakenOverRowIsEditedOnceMore(t *testing.T) {
 // A worker that wakes up after its lease was taken over records nothing.
 func TestStaleHolderCannotRecord(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(h *harness) {
+	bubble(t, func(t *testing.T, h *harness) {
 		h.channel.latency = 5 * time.Second
 		h.store.ask("a", to("d", "x"))
 		h.start()
@@ -201,7 +201,7 @@ func TestStaleHolderCannotRecord(t *testing.T) {
 
 func TestShowAllBringsTheDetailThenTheCard(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(h *harness) {
+	bubble(t, func(t *testing.T, h *harness) {
 		h.channel.cuts = true
 		h.open()
 		d := h.store.row("d")
@@ -225,7 +225,7 @@ func TestDetailThatDoesNotArriveGivesNoRight(t *testing.T) {
 	t.Parallel()
 	t.Run("refused for good", func(t *testing.T) {
 		t.Parallel()
-		bubble(t, func(h *harness) {
+		bubble(t, func(t *testing.T, h *harness) {
 			h.channel.cuts = true
 			h.channel.detail = func() error { return h.channel.fails(core.FailureRejected) }
 			h.open()
@@ -237,7 +237,7 @@ func TestDetailThatDoesNotArriveGivesNoRight(t *testing.T) {
 	})
 	t.Run("temporary: repeated", func(t *testing.T) {
 		t.Parallel()
-		bubble(t, func(h *harness) {
+		bubble(t, func(t *testing.T, h *harness) {
 			h.channel.cuts = true
 			h.channel.detail = func() error {
 				if len(h.channel.made()) == 2 {
@@ -254,7 +254,7 @@ func TestDetailThatDoesNotArriveGivesNoRight(t *testing.T) {
 	})
 	t.Run("more than was kept (K29)", func(t *testing.T) {
 		t.Parallel()
-		bubble(t, func(h *harness) {
+		bubble(t, func(t *testing.T, h *harness) {
 			h.channel.cuts = true
 			h.store.details["a"] = core.Detail{Text: "part", Omitted: 1}
 			h.open()
@@ -266,7 +266,7 @@ func TestDetailThatDoesNotArriveGivesNoRight(t *testing.T) {
 	})
 	t.Run("decided meanwhile: only the outcome", func(t *testing.T) {
 		t.Parallel()
-		bubble(t, func(h *harness) {
+		bubble(t, func(t *testing.T, h *harness) {
 			h.channel.cuts = true
 			h.open()
 			h.store.change("d", func(d *core.Delivery) { d.View = 1 })
@@ -280,7 +280,7 @@ func TestDetailThatDoesNotArriveGivesNoRight(t *testing.T) {
 
 func TestMovedChatIsFollowedAtOnce(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(h *harness) {
+	bubble(t, func(t *testing.T, h *harness) {
 		h.channel.send = func(address, _ string) error {
 			if address == "x" {
 				return &channels.Error{Class: core.FailureMoved, Address: "y"}
@@ -298,7 +298,7 @@ func TestMovedChatIsFollowedAtOnce(t *testing.T) {
 
 func TestMessageThatStayedBehindGetsItsFollowUpAtTheNewAddress(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(h *harness) {
+	bubble(t, func(t *testing.T, h *harness) {
 		h.open()
 		h.channel.edit = func(string) (core.DeliveryOutcome, error) {
 			return "", &channels.Error{Class: core.FailureMoved, Address: "y"}
@@ -314,7 +314,7 @@ func TestMessageThatStayedBehindGetsItsFollowUpAtTheNewAddress(t *testing.T) {
 
 func TestChatThatMovesInCirclesWaits(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(h *harness) {
+	bubble(t, func(t *testing.T, h *harness) {
 		h.channel.send = func(address, _ string) error {
 			return &channels.Error{Class: core.FailureMoved, Address: address + "'"}
 		}
@@ -349,7 +349,7 @@ func TestPanicsAreContained(t *testing.T) {
 	for name, poison := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			bubble(t, func(h *harness) {
+			bubble(t, func(t *testing.T, h *harness) {
 				h.cfg.Slots = 1
 				poison(h.channel)
 				h.store.ask("p", to("bad", "poison"))

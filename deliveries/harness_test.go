@@ -31,6 +31,7 @@ type harness struct {
 	channels []*messenger
 	channel  *messenger // The first of them.
 	router   deliveries.Router
+	leases   core.Leases
 	cfg      deliveries.Config
 	metrics  *prometheus.Registry
 	logs     *lockedBuffer
@@ -38,7 +39,7 @@ type harness struct {
 }
 
 // bubble runs f with a harness; the worker is started by h.start.
-func bubble(t *testing.T, f func(h *harness)) {
+func bubble(t *testing.T, f func(t *testing.T, h *harness)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		bus := local.New()
@@ -48,7 +49,7 @@ func bubble(t *testing.T, f func(h *harness)) {
 			cfg: deliveries.Config{Name: "worker-1"},
 		}
 		h.channels, h.router = []*messenger{h.channel}, noRoutes{}
-		f(h)
+		f(t, h)
 		h.stop()
 	})
 }
@@ -64,7 +65,7 @@ func (h *harness) start() {
 	}
 	w := deliveries.New(h.cfg, deliveries.Deps{
 		Store: h.store, Rows: h.store, Convergence: h.store, Records: h.store, People: h.store, Clock: h.store,
-		Router: h.router, Hints: h.hints, Publisher: h.bus, Channels: served, Card: card,
+		Router: h.router, Hints: h.hints, Publisher: h.bus, Leases: h.leases, Channels: served, Card: card,
 		Metrics: m, Logger: slog.New(slog.NewJSONHandler(h.logs, nil)),
 		Now: time.Now, Jitter: func() float64 { return 0.5 },
 	})
@@ -287,7 +288,7 @@ func (m *messenger) made() []call {
 	return append([]call(nil), m.calls...)
 }
 
-// script replaces the scripted answers while no call reads them.
+// fails is a refusal of the given class.
 func (m *messenger) fails(class core.FailureClass) error {
 	return &channels.Error{Class: class, Op: "call", Detail: "scripted"}
 }

@@ -2,6 +2,7 @@ package deliveries
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -77,63 +78,70 @@ type place struct {
 	address string
 }
 
-// queues lets one call at a time into each chat, first come, first served. At
-// most limit rows may be inside or waiting, so that a chat which hangs never
-// holds all the slots of its account.
+// queues lets one call at a time into each chat, in the order of joining. At most
+// limit rows may be inside or waiting, so that a chat which hangs never holds all
+// the slots of its account.
 type queues struct {
 	mu     sync.Mutex
 	limit  int
-	queued map[place][]chan struct{} // Head: inside.
+	queued map[place][]*ticket // Head: inside.
+}
+
+// ticket is a row's position in the queue of a chat.
+type ticket struct {
+	place
+	called chan struct{} // Closed when the row is inside.
+	waited bool          // Others were ahead.
 }
 
 func newQueues(limit int) *queues {
-	return &queues{limit: limit, queued: make(map[place][]chan struct{})}
+	return &queues{limit: limit, queued: make(map[place][]*ticket)}
 }
 
-// enter waits for the chat. It reports waited when others were ahead, and ok
-// false when the queue was full or ctx ended; then leave is nil.
-func (q *queues) enter(ctx context.Context, p place) (leave func(), waited, ok bool) {
-	turn := make(chan struct{})
-	q.mu.Lock()
-	if len(q.queued[p]) >= q.limit {
-		q.mu.Unlock()
-		return nil, false, false
-	}
-	q.queued[p] = append(q.queued[p], turn)
-	waited = len(q.queued[p]) > 1
-	if !waited {
-		close(turn)
-	}
-	q.mu.Unlock()
-	select {
-	case <-turn:
-		return func() { q.leave(p, turn) }, waited, true
-	case <-ctx.Done():
-		q.leave(p, turn)
-		return nil, waited, false
-	}
-}
-
-// leave removes the row and, if it was inside, lets the next one in.
-func (q *queues) leave(p place, turn chan struct{}) {
+// join queues for the chat without waiting; nil when the queue is full.
+func (q *queues) join(p place) *ticket {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	waiting := q.queued[p]
-	for i, c := range waiting {
-		if c != turn {
-			continue
-		}
-		waiting = append(waiting[:i:i], waiting[i+1:]...)
-		if i == 0 && len(waiting) > 0 {
-			close(waiting[0])
-		}
-		break
+	ahead := len(q.queued[p])
+	if ahead >= q.limit {
+		return nil
 	}
-	if len(waiting) == 0 {
-		delete(q.queued, p)
+	t := &ticket{place: p, called: make(chan struct{}), waited: ahead > 0}
+	q.queued[p] = append(q.queued[p], t)
+	if ahead == 0 {
+		close(t.called)
+	}
+	return t
+}
+
+// wait reports whether the row is inside; false when ctx ended first.
+func (t *ticket) wait(ctx context.Context) bool {
+	select {
+	case <-t.called:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// leave gives the position up and, if the row was inside, lets the next one in.
+func (q *queues) leave(t *ticket) {
+	if t == nil {
 		return
 	}
-	q.queued[p] = waiting
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	line := q.queued[t.place]
+	i := slices.Index(line, t)
+	line = slices.Delete(line, i, i+1)
+	if len(line) == 0 {
+		delete(q.queued, t.place)
+		return
+	}
+	q.queued[t.place] = line
+	if i == 0 {
+		close(line[0].called)
+	}
 }
 
 // blocks remembers what the platform forbade for a while, for rows that this

@@ -27,7 +27,8 @@ type turn struct {
 	from time.Time   // Our time before the claim: what we count is never longer than the lease.
 
 	address string
-	begun   bool // "Sending" was written by this turn.
+	ticket  *ticket // Position in the queue of the chat.
+	begun   bool    // "Sending" was written by this turn.
 }
 
 func newTurn(w *Worker, work core.Work, claimed time.Time) *turn {
@@ -80,6 +81,7 @@ func (t *turn) mayHaveArrived() bool {
 
 // run does one step. A panic of ours costs this turn only: the lease runs out.
 func (t *turn) run(ctx context.Context) {
+	defer func() { t.w.chats.leave(t.ticket) }()
 	defer func() {
 		if v := recover(); v != nil {
 			t.w.deps.Metrics.panicked(t.ref.Channel)
@@ -96,11 +98,10 @@ func (t *turn) run(ctx context.Context) {
 	if t.endWithoutCall(ctx) || !t.resolve(ctx) {
 		return
 	}
-	leave, waited, ok := t.enter(ctx)
+	waited, ok := t.enter(ctx)
 	if !ok {
 		return
 	}
-	defer leave()
 	if waited && (!t.reload(ctx) || t.endWithoutCall(ctx)) {
 		return
 	}
@@ -175,22 +176,31 @@ func (t *turn) resolve(ctx context.Context) bool {
 	return false
 }
 
+// join queues for the chat in the order of the claim, final answers first, where
+// the address is known already.
+func (t *turn) join() {
+	if t.address != "" && (t.d.PersonID == "" || t.next() != stepSend) {
+		t.ticket = t.w.chats.join(place{t.ref, t.address})
+	}
+}
+
 // enter waits for the chat, obeys blocks and budgets, and reports whether the
 // call may leave now. When it may not, the row has been given back.
-func (t *turn) enter(ctx context.Context) (leave func(), waited, ok bool) {
-	leave, waited, ok = t.w.chats.enter(ctx, place{t.ref, t.address})
-	if !ok {
-		if ctx.Err() != nil {
-			t.giveBack(ctx, 0)
-		} else {
-			t.giveBack(ctx, crowdedRetry)
-		}
-		return nil, false, false
+func (t *turn) enter(ctx context.Context) (waited, ok bool) {
+	if t.ticket == nil {
+		t.ticket = t.w.chats.join(place{t.ref, t.address})
+	}
+	if t.ticket == nil {
+		t.giveBack(ctx, crowdedRetry)
+		return false, false
+	}
+	if !t.ticket.wait(ctx) {
+		t.giveBack(ctx, 0)
+		return false, false
 	}
 	if d := t.w.blocks.remaining(t.ref, t.address); d > 0 {
-		leave()
 		t.giveBack(ctx, d)
-		return nil, false, false
+		return false, false
 	}
 	s := t.next()
 	p := t.w.deps.Pacer.Reserve(ctx, Call{
@@ -198,20 +208,18 @@ func (t *turn) enter(ctx context.Context) (leave func(), waited, ok bool) {
 		Edit: s == stepEdit || s == stepDetail, Final: t.a.Status.Terminal(),
 	}, holdLimit)
 	if !p.Booked {
-		leave()
 		r := core.ReleaseDelivery{RetryIn: ceilMillis(p.Wait)}
 		if p.Chat { // Whatever else waits for this chat need not be claimed either.
 			r.BlockFor = r.RetryIn
 		}
 		t.release(ctx, r)
-		return nil, false, false
+		return false, false
 	}
 	if p.Wait > 0 && !pause(ctx, p.Wait) {
-		leave()
 		t.giveBack(ctx, 0)
-		return nil, false, false
+		return false, false
 	}
-	return leave, waited || p.Wait > 0, true
+	return t.ticket.waited || p.Wait > 0, true
 }
 
 const (

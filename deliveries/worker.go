@@ -241,6 +241,7 @@ func (w *Worker) start(ctx context.Context, turns *sync.WaitGroup, work core.Wor
 	w.learnClock(work.Now)
 	t := newTurn(w, work, claimed)
 	release := w.slots.take(t.ref, laneOf(&work.Approval))
+	t.join()
 	turns.Go(func() {
 		defer w.lookAgain()
 		defer release()

@@ -23,7 +23,7 @@ const (
 // terminal within a second on healthy platforms.
 func TestDecisionReachesEveryMessageWithinASecond(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(h *harness) {
+	bubble(t, func(t *testing.T, h *harness) {
 		h.channel.latency = 100 * time.Millisecond
 		h.start()
 		for i := range 30 {
@@ -46,7 +46,7 @@ func TestDecisionReachesEveryMessageWithinASecond(t *testing.T) {
 
 func TestSilentBusMeansPollingSpeed(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(h *harness) {
+	bubble(t, func(t *testing.T, h *harness) {
 		h.hints = silent{}
 		h.start()
 		h.store.ask("a", to("d", "x"))
@@ -61,11 +61,13 @@ func TestSilentBusMeansPollingSpeed(t *testing.T) {
 // broken is a bus whose subscription keeps failing.
 type broken struct{}
 
-func (broken) Subscribe(context.Context, func(core.Hint)) error { return errors.New("connection refused") }
+func (broken) Subscribe(context.Context, func(core.Hint)) error {
+	return errors.New("connection refused")
+}
 
 func TestBrokenBusMeansPollingSpeed(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(h *harness) {
+	bubble(t, func(t *testing.T, h *harness) {
 		h.hints = broken{}
 		h.start()
 		h.store.ask("a", to("d", "x"))
@@ -76,7 +78,7 @@ func TestBrokenBusMeansPollingSpeed(t *testing.T) {
 
 func TestIdleWorkerMakesOneQueryPerPoll(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(h *harness) {
+	bubble(t, func(t *testing.T, h *harness) {
 		h.start()
 		h.pass(time.Minute)
 		require.LessOrEqual(t, h.store.claims, 62)
@@ -85,7 +87,7 @@ func TestIdleWorkerMakesOneQueryPerPoll(t *testing.T) {
 
 func TestDueRowIsNotWaitedForByPolling(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(h *harness) {
+	bubble(t, func(t *testing.T, h *harness) {
 		h.start()
 		h.pass(10 * time.Millisecond)
 		h.store.ask("a", to("d", "x"))
@@ -100,7 +102,7 @@ func TestDueRowIsNotWaitedForByPolling(t *testing.T) {
 
 func TestDecidedBeforeItWasSentIsSkipped(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(h *harness) {
+	bubble(t, func(t *testing.T, h *harness) {
 		h.store.ask("a", to("d", "x"))
 		h.store.decide("a")
 		h.start()
@@ -114,7 +116,7 @@ func TestDecidedBeforeItWasSentIsSkipped(t *testing.T) {
 // sweep has noticed.
 func TestPastDeadlineNothingIsSent(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(h *harness) {
+	bubble(t, func(t *testing.T, h *harness) {
 		h.store.ask("a", to("d", "x"))
 		h.store.approvals["a"].ExpiresAt = now()
 		h.start()
@@ -127,7 +129,7 @@ func TestPastDeadlineNothingIsSent(t *testing.T) {
 // Conformance 110: resolve during send means immediate terminalisation (R190).
 func TestDecisionWhileSending(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(h *harness) {
+	bubble(t, func(t *testing.T, h *harness) {
 		h.channel.latency = 3 * time.Second
 		h.store.ask("a", to("d", "x"))
 		h.start()
@@ -144,7 +146,7 @@ func TestDecisionWhileSending(t *testing.T) {
 // Conformance 111: a stop lets the call finish and records its receipt.
 func TestStopWhileSendingRecordsTheReceipt(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(h *harness) {
+	bubble(t, func(t *testing.T, h *harness) {
 		h.channel.latency = 5 * time.Second
 		h.store.ask("a", to("d", "x"))
 		h.start()
@@ -167,7 +169,7 @@ func TestStopWhileSendingRecordsTheReceipt(t *testing.T) {
 
 func TestBeginTellsWhatTheMessageWillShow(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(h *harness) {
+	bubble(t, func(t *testing.T, h *harness) {
 		h.store.ask("a", to("d", "x"))
 		seen := core.Delivery{}
 		h.store.onBegin = func(d *core.Delivery) {
@@ -187,7 +189,7 @@ func TestBeginTellsWhatTheMessageWillShow(t *testing.T) {
 
 func TestLostLeaseMakesNoCall(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(h *harness) {
+	bubble(t, func(t *testing.T, h *harness) {
 		h.store.ask("a", to("d", "x"))
 		h.store.script(func(op string) error {
 			if op == "begin" {
@@ -206,7 +208,7 @@ func TestLostLeaseMakesNoCall(t *testing.T) {
 // once too little of its lease is left.
 func TestRemainingLeaseIsCheckedBeforeTheFirstByte(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(h *harness) {
+	bubble(t, func(t *testing.T, h *harness) {
 		h.store.ask("a", to("d", "x"))
 		once := true
 		h.store.onBegin = func(*core.Delivery) {
@@ -225,7 +227,7 @@ func TestRemainingLeaseIsCheckedBeforeTheFirstByte(t *testing.T) {
 
 func TestTwoDestinationsOneChatIsOneCard(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(h *harness) {
+	bubble(t, func(t *testing.T, h *harness) {
 		h.store.identities = []core.Identity{{PrincipalID: "p", Channel: bot.Channel, Account: bot.Account, DirectChat: "x"}}
 		h.store.ask("a", to("d", "x"), person("e", "p"))
 		h.start()
@@ -237,7 +239,7 @@ func TestTwoDestinationsOneChatIsOneCard(t *testing.T) {
 
 func TestReceiptOutlivesAStoreThatIsAway(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(h *harness) {
+	bubble(t, func(t *testing.T, h *harness) {
 		h.store.ask("a", to("d", "x"))
 		away := time.Now().Add(10 * time.Second)
 		h.store.script(func(op string) error {
@@ -263,7 +265,7 @@ func TestCrashBetweenBeginAndReceipt(t *testing.T) {
 	}
 	t.Run("pending: sent again", func(t *testing.T) {
 		t.Parallel()
-		bubble(t, func(h *harness) {
+		bubble(t, func(t *testing.T, h *harness) {
 			crashed(h)
 			h.start()
 			h.pass(4 * time.Second)
@@ -274,7 +276,7 @@ func TestCrashBetweenBeginAndReceipt(t *testing.T) {
 	})
 	t.Run("terminal: possible orphan", func(t *testing.T) {
 		t.Parallel()
-		bubble(t, func(h *harness) {
+		bubble(t, func(t *testing.T, h *harness) {
 			crashed(h)
 			h.store.decide("a")
 			h.start()
@@ -304,7 +306,7 @@ func TestSendFailures(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name+", pending: repeated", func(t *testing.T) {
 			t.Parallel()
-			bubble(t, func(h *harness) {
+			bubble(t, func(t *testing.T, h *harness) {
 				h.channel.send = func(string, string) error {
 					if len(h.channel.made()) == 1 {
 						return test.err
@@ -320,7 +322,7 @@ func TestSendFailures(t *testing.T) {
 		})
 		t.Run(name+", terminal: closed", func(t *testing.T) {
 			t.Parallel()
-			bubble(t, func(h *harness) {
+			bubble(t, func(t *testing.T, h *harness) {
 				h.channel.send = func(string, string) error { return test.err }
 				h.store.ask("a", to("d", "x"))
 				h.start()
@@ -338,7 +340,7 @@ func TestSendFailures(t *testing.T) {
 // refusal says nothing about the earlier send.
 func TestRefusedRepeatKeepsTheAmbiguityOfTheFirst(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(h *harness) {
+	bubble(t, func(t *testing.T, h *harness) {
 		h.channel.send = func(string, string) error {
 			if len(h.channel.made()) == 1 {
 				return context.DeadlineExceeded

@@ -1,0 +1,160 @@
+package deliveries_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/saysohq/sayso/core"
+	"github.com/saysohq/sayso/deliveries"
+)
+
+func TestOneCallAtATimeInEachChat(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, h *harness) {
+		h.channel.latency = 50 * time.Millisecond
+		for i := range 30 {
+			id := fmt.Sprintf("a%02d", i)
+			h.store.ask(id, to(id, fmt.Sprintf("chat-%d", i%3)))
+		}
+		h.start()
+		h.pass(20 * time.Second)
+		require.Len(t, h.channel.texts(), 30)
+		require.False(t, h.channel.crowded, "never two calls at once in one chat")
+		require.Equal(t, 3, h.channel.most, "different chats work side by side")
+	})
+}
+
+func TestConcurrencyPerAccountIsBounded(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, h *harness) {
+		h.cfg.Slots = 4
+		h.channel.latency = time.Second
+		for i := range 20 {
+			id := fmt.Sprintf("a%02d", i)
+			h.store.ask(id, to(id, id))
+		}
+		h.start()
+		h.pass(30 * time.Second)
+		require.Len(t, h.channel.texts(), 20)
+		require.Equal(t, 4, h.channel.most)
+	})
+}
+
+// A chat that hangs holds half of the slots at most; an account that hangs holds
+// none of another's.
+func TestHangingChatHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, h *harness) {
+		h.cfg.Slots = 4
+		slack := core.AccountRef{Channel: core.SurfaceSlack, Account: "T"}
+		other := newMessenger(slack)
+		h.channels = append(h.channels, other)
+		h.channel.send = func(address, _ string) error {
+			if address == "hangs" {
+				<-time.After(core.CallTimeout)
+				return h.channel.fails(core.FailureAmbiguous)
+			}
+			return nil
+		}
+		for i := range 20 {
+			h.store.ask(fmt.Sprintf("h%02d", i), to(fmt.Sprintf("h%02d", i), "hangs"))
+		}
+		h.store.ask("z", to("z", "works"),
+			core.Delivery{ID: "s", Channel: slack.Channel, Account: "T", Destination: "chat:C", Address: "C"})
+		h.start()
+		h.pass(15 * time.Second)
+		require.Equal(t, core.DeliveryOpen, h.store.row("s").State)
+		require.Equal(t, core.DeliveryOpen, h.store.row("z").State)
+	})
+}
+
+// Field reports B: edits hours late behind a queue of updates. Terminal edits
+// have slots of their own.
+func TestFloodOfCardsDoesNotDelayTerminalEdits(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, h *harness) {
+		h.cfg.Slots = 2
+		h.open()
+		h.channel.send = func(string, string) error {
+			<-time.After(10 * time.Second)
+			return nil
+		}
+		for i := range 50 {
+			id := fmt.Sprintf("f%02d", i)
+			h.store.ask(id, to(id, id))
+		}
+		h.store.hint("f00")
+		h.pass(time.Second)
+		h.store.decide("a")
+		h.pass(100 * time.Millisecond)
+		require.Equal(t, denied, h.channel.texts()[0])
+	})
+}
+
+func TestFloodOfTerminalEditsDoesNotStarveNewCards(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, h *harness) {
+		h.cfg.Slots = 2
+		for i := range 50 {
+			id := fmt.Sprintf("f%02d", i)
+			h.store.ask(id, to(id, id))
+		}
+		h.start()
+		h.pass(time.Second)
+		h.channel.edit = func(string) (core.DeliveryOutcome, error) {
+			<-time.After(10 * time.Second)
+			return core.OutcomeReplaced, nil
+		}
+		for i := range 50 {
+			h.store.decide(fmt.Sprintf("f%02d", i))
+		}
+		h.pass(time.Second)
+		h.store.ask("new", to("new", "new"))
+		h.store.hint("new")
+		h.pass(100 * time.Millisecond)
+		require.Equal(t, core.DeliveryOpen, h.store.row("new").State)
+	})
+}
+
+// With budgets on, a burst into one group is spread below 20 messages in any
+// minute, everything arrives, and the ledger is not hammered meanwhile.
+func TestWorkerKeepsTheGroupBudget(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, h *harness) {
+		h.cfg.Budgets = map[core.Surface]deliveries.Budget{core.SurfaceTelegram: deliveries.TelegramBudget()}
+		for i := range 60 {
+			id := fmt.Sprintf("a%02d", i)
+			h.store.ask(id, to(id, "group"))
+		}
+		h.start()
+		h.pass(5 * time.Minute)
+		calls := h.channel.made()
+		require.Len(t, calls, 60)
+		for i := range calls {
+			if i >= 20 {
+				require.GreaterOrEqual(t, calls[i].at.Sub(calls[i-20].at), time.Minute, "20 in a minute")
+			}
+		}
+		require.Less(t, len(h.store.releases), 40*60, "a few claims for each send, whatever waits")
+	})
+}
+
+func TestDecisionIsShownWhileTheGroupBudgetIsSpent(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, h *harness) {
+		h.cfg.Budgets = map[core.Surface]deliveries.Budget{core.SurfaceTelegram: deliveries.TelegramBudget()}
+		h.open()
+		for i := range 40 {
+			id := fmt.Sprintf("f%02d", i)
+			h.store.ask(id, to(id, "x"))
+		}
+		h.store.hint("f00")
+		h.pass(10 * time.Second)
+		h.store.decide("a")
+		h.pass(10 * time.Second)
+		require.Equal(t, denied, h.channel.texts()[0], "the newest truth goes before the waiting cards")
+	})
+}
