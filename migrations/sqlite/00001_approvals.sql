@@ -273,7 +273,6 @@ CREATE INDEX approvals_pending_list ON approvals (runtime, created_at, id, expir
 CREATE INDEX approvals_unclaimed ON approvals (claim_by) WHERE execution = 'unclaimed';
 CREATE INDEX approvals_claimed ON approvals (outcome_by) WHERE execution = 'claimed';
 CREATE INDEX approvals_run ON approvals (runtime, run_id, created_at) WHERE run_id <> '';
-CREATE INDEX approvals_terminal ON approvals (resolved_at) WHERE status <> 'pending';
 
 CREATE TABLE approval_details (
     approval_id TEXT    PRIMARY KEY REFERENCES approvals (id) ON DELETE CASCADE,

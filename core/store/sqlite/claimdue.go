@@ -17,7 +17,7 @@ const (
 
 	whereClaimable = `d.due_at IS NOT NULL AND d.due_at <= ?1 AND (d.lease_holder = '' OR d.lease_until <= ?1)
 		AND ` + sqlServed + ` AND ` + sqlBlockedUntil + ` <= ?1`
-	orderClaimable = ` ORDER BY a.status = 'pending', d.due_at, d.id LIMIT ?3 OFFSET ?4`
+	orderClaimable = ` ORDER BY a.status = 'pending', d.due_at, d.id LIMIT ?3`
 
 	sqlNextDue = `SELECT coalesce(min(max(d.due_at, iif(d.lease_holder = '', 0, d.lease_until), ` + sqlBlockedUntil + `)), 0)
 		FROM deliveries d JOIN approvals a ON a.id = d.approval_id
@@ -33,6 +33,13 @@ const (
 			lease_holder = ?1, lease_until = ?2, due_at = ?2, fence = fence + 1, updated_at = ?3
 		WHERE id = ?5`
 )
+
+// damagedRetry is when, in ms, a row is looked at again whose approval is damaged:
+// nothing true can be shown of it, and it must neither hold up the others nor keep
+// the worker spinning.
+const damagedRetry = 10 * 60 * 1_000
+
+const sqlPutAside = `UPDATE deliveries SET due_at = ? WHERE id = ?`
 
 // laneCondition narrows due work to a lane.
 func laneCondition(l core.DeliveryLane) (string, error) {
@@ -97,10 +104,15 @@ func (t *tx) claimDue(c core.ClaimDue, lane, accounts string) (dueWork, error) {
 	limit := min(c.Limit, maxBackground)
 	query := "SELECT " + t.conn.table.names + ", " + deliveryColumns +
 		" FROM deliveries d JOIN approvals a ON a.id = d.approval_id WHERE " + whereClaimable + lane + orderClaimable
-	for offset := 0; len(due.works) < limit; {
-		works, damaged, err := t.claimable(query, int64(t.now), accounts, limit-len(due.works), offset)
+	for len(due.works) < limit {
+		works, damaged, err := t.claimable(query, int64(t.now), accounts, limit-len(due.works))
 		if err != nil {
 			return dueWork{}, err
+		}
+		for _, id := range damaged {
+			if _, err := t.exec(sqlPutAside, int64(t.now+damagedRetry), id); err != nil {
+				return dueWork{}, err
+			}
 		}
 		for i := range works {
 			if err := t.lease(&works[i], c.Worker, c.Lease); err != nil {
@@ -108,18 +120,16 @@ func (t *tx) claimDue(c core.ClaimDue, lane, accounts string) (dueWork, error) {
 			}
 		}
 		due.works = append(due.works, works...)
-		if damaged == 0 {
+		if len(damaged) == 0 {
 			break
 		}
-		offset += damaged // Leased rows have left the query; damaged ones stay in it.
 	}
 	err := t.one(sqlNextDue+lane, []any{int64(t.now), accounts}, &due.next)
 	return due, err
 }
 
-// claimable reads due rows with their approvals; damaged ones are counted and left
-// where they are.
-func (t *tx) claimable(query string, args ...any) (works []core.Work, damaged int, err error) {
+// claimable reads due rows with their approvals, and names those that are damaged.
+func (t *tx) claimable(query string, args ...any) (works []core.Work, damaged []string, err error) {
 	err = t.each(query, args, func(scan func(dest ...any) error) error {
 		var r deliveryRow
 		a, err := t.conn.table.scanWith(scan, r.dest()...)
@@ -127,7 +137,7 @@ func (t *tx) claimable(query string, args ...any) (works []core.Work, damaged in
 			return err
 		}
 		if err != nil || r.decode() != nil {
-			damaged++
+			damaged = append(damaged, r.d.ID)
 			return nil
 		}
 		works = append(works, core.Work{Delivery: r.d, Approval: a, TakenOver: r.d.LeaseHolder != "", Now: t.now})

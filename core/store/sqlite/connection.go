@@ -67,7 +67,7 @@ func (c *connection) statement(ctx context.Context, query string) (*sql.Stmt, er
 
 // run executes one of the writer's own statements.
 func (c *connection) run(ctx context.Context, query string, args ...any) error {
-	stmt, err := c.stmts.get(ctx, query)
+	stmt, err := c.stmts.get(ctx, query) //nolint:sqlclosecheck // Kept with the connection.
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"time"
 
@@ -73,6 +74,8 @@ func dataSource(path, lock string, pragmas ...string) string {
 		"foreign_keys(1)",
 		"journal_mode(WAL)",
 		"synchronous(FULL)",
+		"temp_store(MEMORY)", // Savepoints journal in memory, not in a temporary file.
+		"cache_size(-16000)", // KiB: a full batch fits.
 	}, pragmas...) {
 		q.Add("_pragma", p)
 	}
@@ -234,6 +237,9 @@ func (s *Store) Run(ctx context.Context) error {
 		if len(jobs) > 0 {
 			s.writer.serve(own, jobs)
 			clear(jobs)
+			// Those who were just answered may have the next write ready: let them
+			// queue it before the next batch is taken. Nobody waits for a timer.
+			runtime.Gosched()
 			continue
 		}
 		select {

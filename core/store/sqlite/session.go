@@ -33,7 +33,7 @@ func (p *statements) get(ctx context.Context, query string) (*sql.Stmt, error) {
 	if s, ok := p.byText[query]; ok {
 		return s, nil
 	}
-	s, err := p.prepare(ctx, query)
+	s, err := p.prepare(ctx, query) //nolint:sqlclosecheck // Kept; close ends them all.
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (p *statements) close() {
 }
 
 func (p *statements) one(ctx context.Context, query string, args []any, dest []any) error {
-	stmt, err := p.get(ctx, query)
+	stmt, err := p.get(ctx, query) //nolint:sqlclosecheck // Kept; close ends them all.
 	if err != nil {
 		return translate(err)
 	}
@@ -59,7 +59,7 @@ func (p *statements) one(ctx context.Context, query string, args []any, dest []a
 }
 
 func (p *statements) each(ctx context.Context, query string, args []any, fn func(scan func(dest ...any) error) error) error {
-	stmt, err := p.get(ctx, query)
+	stmt, err := p.get(ctx, query) //nolint:sqlclosecheck // Kept; close ends them all.
 	if err != nil {
 		return translate(err)
 	}

@@ -24,7 +24,7 @@ type tx struct {
 
 // exec runs a statement that changes rows and returns how many.
 func (t *tx) exec(query string, args ...any) (int64, error) {
-	stmt, err := t.conn.statement(t.ctx, query)
+	stmt, err := t.conn.statement(t.ctx, query) //nolint:sqlclosecheck // Kept with the connection.
 	if err != nil {
 		return 0, t.fail(err)
 	}
@@ -43,7 +43,7 @@ func (t *tx) exec(query string, args ...any) (int64, error) {
 }
 
 func (t *tx) one(query string, args []any, dest ...any) error {
-	stmt, err := t.conn.statement(t.ctx, query)
+	stmt, err := t.conn.statement(t.ctx, query) //nolint:sqlclosecheck // Kept with the connection.
 	if err != nil {
 		return t.fail(err)
 	}
@@ -57,7 +57,7 @@ func (t *tx) one(query string, args []any, dest ...any) error {
 // each reads rows on the writer's connection. Rows are closed before it returns,
 // also when fn panics: no open statement outlives its write.
 func (t *tx) each(query string, args []any, fn func(scan func(dest ...any) error) error) error {
-	stmt, err := t.conn.statement(t.ctx, query)
+	stmt, err := t.conn.statement(t.ctx, query) //nolint:sqlclosecheck // Kept with the connection.
 	if err != nil {
 		return t.fail(err)
 	}
