@@ -14,7 +14,7 @@ func argumentSpans(before, arg, program string) []span {
 		return whole(0)
 	case isFlag && headerFlag(flag):
 		if name, _, ok := strings.Cut(arg, ":"); ok && (headerName(strings.TrimSpace(name)) || SensitiveName(name)) {
-			return whole(len(name) + 1)
+			return whole(skipBlanks(arg, len(name)+1))
 		}
 	case isFlag && userFlag(flag) && strings.HasSuffix(program, "curl"):
 		if name, _, ok := strings.Cut(arg, ":"); ok {

@@ -110,7 +110,7 @@ func TestCanonicalRefuses(t *testing.T) {
 		"name without quotes":        `{a:1}`,
 		"single quotes":              `'a'`,
 		"comment":                    `[1 /* one */]`,
-		"word":                       `truely`,
+		"word":                       `trueish`,
 		"too deep":                   nested(redact.MaxDepth + 1),
 		"too long":                   `"` + strings.Repeat("a", redact.MaxDocument-1) + `"`,
 	} {

@@ -47,7 +47,7 @@ func pluginDetail(args *node) core.Detail {
 }
 
 func pretty(t *bounded, n *node, level int) {
-	if (n.kind != arrayNode && n.kind != objectNode) || len(n.kids) == 0 {
+	if n.kind != arrayNode && n.kind != objectNode || isShortList(n) {
 		notate(t, n)
 		return
 	}
@@ -69,6 +69,22 @@ func pretty(t *bounded, n *node, level int) {
 	}
 	t.newline(level - 1)
 	t.add(closing)
+}
+
+// isShortList reports whether a container reads best on one line: an empty one,
+// and a list of a few short scalars.
+func isShortList(n *node) bool {
+	const width = 72
+	size := 0
+	for i := range n.kids {
+		if kid := &n.kids[i]; n.kind == objectNode || kid.kind == arrayNode || kid.kind == objectNode {
+			return false
+		}
+		if size += len(n.kids[i].text) + len(`"", `); size > width {
+			return false
+		}
+	}
+	return true
 }
 
 // notationOf is a value as JSON on one line, cut far beyond any line's limit.
@@ -136,5 +152,9 @@ func (t *bounded) detail() core.Detail {
 		return core.Detail{Text: string(t.kept)}
 	}
 	text, _ := Safe(t.kept).LimitBytes(t.limit)
-	return core.Detail{Text: string(text), Omitted: t.total - int64(len(text)-len(Cut))}
+	kept := strings.TrimSuffix(string(text), Cut)
+	if oddBackslashes(kept) {
+		kept = kept[:len(kept)-1] // Half of an escape.
+	}
+	return core.Detail{Text: kept + Cut, Omitted: t.total - int64(len(kept))}
 }

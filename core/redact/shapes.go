@@ -184,7 +184,7 @@ func run(s string, i int, set charset) int {
 // jwtAt finds a JSON web token: a header that starts `{"`, a payload and a
 // signature, which may be empty or missing at a cut.
 func jwtAt(s string, i int) int {
-	if !strings.HasPrefix(s[i:], "eyJ") {
+	if !strings.HasPrefix(s[i:], "eyJ") || i > 0 && urlish.has(s[i-1]) {
 		return 0
 	}
 	header := run(s, i, urlish)
@@ -232,16 +232,19 @@ func randomAt(s string, i int) int {
 	if end-i != 40 || strings.ContainsAny(s[i:end], "-_.") {
 		return 0
 	}
-	changes, seen := 0, 0
+	changes, capitals, seen := 0, 0, 0
 	for k := i; k < end; k++ {
 		class := classOf(s[k])
 		seen |= 1 << class
 		if k > i && class != classOf(s[k-1]) {
 			changes++
 		}
+		if k > i && class == 1 && classOf(s[k-1]) == 1 {
+			capitals++ // Names in camel case have no capitals side by side.
+		}
 	}
 	const lowerUpperDigit, often = 0b111, 16
-	if seen&lowerUpperDigit == lowerUpperDigit && changes >= often {
+	if seen&lowerUpperDigit == lowerUpperDigit && changes >= often && capitals >= 2 {
 		return end
 	}
 	return 0

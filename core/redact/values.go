@@ -238,16 +238,17 @@ func oddBackslashes(s string) bool {
 // bareValue is the end of an unquoted value. Brackets that open within it close
 // within it; a comma ends it unless the value goes on behind.
 func bareValue(s string, v int) int {
-	depth := 0
+	depth, name := 0, true
 	for i := v; i < len(s); i++ {
 		switch c := s[i]; c {
 		case ' ', '\t', '\n', '\r', '"', '\'', '`', ';', '|', '&', '<', '>':
 			return trimBackslash(s, v, i)
 		case '(', '[', '{':
-			if i == v || c == '(' && identifier(s[v:i]) {
+			if i == v || c == '(' && name {
 				return i
 			}
 			depth++
+			name = false
 		case ')', ']', '}':
 			if depth--; depth < 0 {
 				return trimBackslash(s, v, i)
@@ -256,6 +257,9 @@ func bareValue(s string, v int) int {
 			if depth == 0 && listGoesOn(s[i+1:]) {
 				return i
 			}
+			name = false
+		default:
+			name = name && (word.has(c) || c == '.') && (i > v || !isDigit(c))
 		}
 	}
 	return len(s)
