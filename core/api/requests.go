@@ -66,21 +66,21 @@ type Resolved struct {
 // Claim is the body of POST /v1/approvals/{id}/claim.
 type Claim struct {
 	ActionHash string `json:"action_hash" doc:"The hash of the action about to run. Another hash voids the grant."`
-	Token      string `json:"token" doc:"Fresh randomness of the runner, 16 to 128 bytes, kept in memory. The same token again is the same success."`
+	Token      string `json:"claim_token" doc:"Fresh randomness of the runner, 16 to 128 bytes, kept in memory. The same token again is the same success."`
 	Instance   string `json:"instance,omitempty"`
 	Epoch      int64  `json:"epoch,omitempty"`
 }
 
 // Report is the body of POST /v1/approvals/{id}/outcome.
 type Report struct {
-	Token   string         `json:"token,omitempty" doc:"The token of the claim; left out only to report unknown."`
+	Token   string         `json:"claim_token,omitempty" doc:"The token of the claim; left out only to report unknown."`
 	Outcome core.Execution `json:"outcome" enum:"succeeded,failed,unknown"`
 	Error   string         `json:"error,omitempty" doc:"At most 300 characters are kept."`
 }
 
 // Register is the body of PUT /v1/runtimes/self/instances/{name}.
 type Register struct {
-	BootID string `json:"boot_id" doc:"Random, fresh for every start of the instance."`
+	BootID string `json:"boot_id" doc:"Random, 16 to 256 bytes, fresh for every start of the instance."`
 }
 
 // Instance is the answer to Register.

@@ -21,6 +21,9 @@ type Config struct {
 	BaseURL string
 	// Socket is the path of the admin socket; it wins over BaseURL.
 	Socket string
+	// Transport replaces the client's own, for places that need more than a socket's
+	// path; nil for none.
+	Transport http.RoundTripper
 	// Bearer is a runtime's token or a session; "" on the admin socket.
 	Bearer string
 	// AllowPlainHTTP lets the bearer travel unencrypted to another machine.
@@ -65,8 +68,11 @@ func New(cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}
+	if cfg.Transport == nil {
+		cfg.Transport = transport(cfg.Socket)
+	}
 	return &Client{cfg: cfg, base: base, http: &http.Client{
-		Transport: transport(cfg.Socket),
+		Transport: cfg.Transport,
 		// A redirect would carry the bearer to a place that nobody configured.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil

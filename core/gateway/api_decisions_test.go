@@ -183,7 +183,7 @@ func TestClaimAndReport(t *testing.T) {
 		require.Equal(t, approvals.Claim{Lookup: core.Lookup{ID: "id-1"}, Instance: "one", Epoch: 3, ActionHash: "h", Token: "0123456789abcdef"}, c)
 		return allowed("id-1"), nil
 	}
-	const claim = `{"action_hash":"h","token":"0123456789abcdef","instance":"one","epoch":3}`
+	const claim = `{"action_hash":"h","claim_token":"0123456789abcdef","instance":"one","epoch":3}`
 	w := e.do(t, machineBearer, http.MethodPost, "/v1/approvals/id-1/claim", claim)
 	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
 	require.Equal(t, "agent hears allowed", decodeInto[api.Answer](t, w).AgentText)
@@ -205,6 +205,6 @@ func TestClaimAndReport(t *testing.T) {
 		require.Equal(t, approvals.Report{Lookup: core.Lookup{ID: "id-1"}, Token: "t", Outcome: core.ExecutionFailed, Error: "exit 1"}, r)
 		return allowed("id-1"), nil
 	}
-	w = e.do(t, machineBearer, http.MethodPost, "/v1/approvals/id-1/outcome", `{"token":"t","outcome":"failed","error":"exit 1"}`)
+	w = e.do(t, machineBearer, http.MethodPost, "/v1/approvals/id-1/outcome", `{"claim_token":"t","outcome":"failed","error":"exit 1"}`)
 	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
 }

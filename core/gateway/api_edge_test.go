@@ -210,12 +210,30 @@ func TestHealth(t *testing.T) {
 			require.True(t, bounded)
 			return missing
 		}
-		d.Metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("sayso_up 1\n")) })
 	})
 	require.Equal(t, "alive\n", e.do(t, "", http.MethodGet, "/healthz", "").Body.String())
 	require.Equal(t, "ready\n", e.do(t, "", http.MethodGet, "/readyz", "").Body.String())
-	require.Equal(t, "sayso_up 1\n", e.do(t, "", http.MethodGet, "/metrics", "").Body.String())
 	missing = errors.New("store is sealed")
 	requireProblem(t, e.do(t, "", http.MethodGet, "/readyz", ""), http.StatusServiceUnavailable, "unavailable")
-	require.Equal(t, http.StatusNotFound, newEdge(t).do(t, "", http.MethodGet, "/metrics", "").Code)
+}
+
+// The address is public; how much is asked is not.
+func TestMetricsAreForOperators(t *testing.T) {
+	t.Parallel()
+	metrics := func(open bool) *edge {
+		return newEdge(t, func(c *gateway.Config, d *gateway.Deps) {
+			c.OpenMetrics = open
+			d.Metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("sayso_up 1\n")) })
+		})
+	}
+	e := metrics(false)
+	e.people.callers["scraper"] = core.Caller{Token: &core.Token{Runtime: "prometheus", Scopes: []core.Scope{core.ScopeAdmin}}}
+	for bearer, status := range map[string]int{
+		"": 401, "nobody": 401, machineBearer: 403, reviewerBearer: 403, "scraper": 200, adminBearer: 200,
+	} {
+		require.Equal(t, status, e.do(t, bearer, http.MethodGet, "/metrics", "").Code, bearer)
+	}
+	require.Equal(t, http.StatusOK, serve(t, e.gateway.AdminHandler(), "", http.MethodGet, "/metrics", "").Code)
+	require.Equal(t, "sayso_up 1\n", metrics(true).do(t, "", http.MethodGet, "/metrics", "").Body.String())
+	require.Equal(t, http.StatusNotFound, newEdge(t).do(t, adminBearer, http.MethodGet, "/metrics", "").Code)
 }

@@ -73,7 +73,7 @@ func TestBadInput(t *testing.T) {
 		{"an empty decision", post, resolve, `{"kind":"exec","decision":""}`, 422, "invalid", "decision"},
 		{"a decision of another actor", post, resolve, `{"kind":"exec","decision":"deny","resolver":"alice"}`, 422, "invalid", "body"},
 		{"an outcome that is none", post, ask + "/id-1/outcome", `{"outcome":"voided"}`, 422, "invalid", "outcome"},
-		{"claim without a hash", post, ask + "/id-1/claim", `{"token":"0123456789abcdef"}`, 422, "invalid", "action_hash"},
+		{"claim without a hash", post, ask + "/id-1/claim", `{"claim_token":"0123456789abcdef"}`, 422, "invalid", "action_hash"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -185,8 +185,8 @@ var everyCall = []struct{ method, target, query, body string }{
 	{"POST", "/v1/approvals/{}/resolve", "", `{"kind":"exec","decision":"allow-once","operation_id":"o","arguments_hash":"h","note":"n","decision_key":"k","view":"v","partial_view":true}`},
 	{"POST", "/v1/approvals/{}/cancel", "", ""},
 	{"POST", "/v1/approvals/{}/malformed-verdict", "", ""},
-	{"POST", "/v1/approvals/{}/claim", "", `{"action_hash":"h","token":"t","instance":"i","epoch":1}`},
-	{"POST", "/v1/approvals/{}/outcome", "", `{"token":"t","outcome":"failed","error":"e"}`},
+	{"POST", "/v1/approvals/{}/claim", "", `{"action_hash":"h","claim_token":"t","instance":"i","epoch":1}`},
+	{"POST", "/v1/approvals/{}/outcome", "", `{"claim_token":"t","outcome":"failed","error":"e"}`},
 	{"PUT", "/v1/runtimes/self/instances/{}", "", `{"boot_id":"b"}`},
 	{"GET", "/v1/runs/{}", "", ""},
 	{"POST", "/v1/runs/{}/abort", "", ""},

@@ -58,6 +58,9 @@ func (g *Gateway) observe(next http.Handler, operator bool) http.Handler {
 		c := &call{id: requestID(r.Header.Get("X-Request-Id")), route: "none", operator: operator, out: w}
 		w.Header().Set("X-Request-Id", c.id)
 		r = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
+		// A server without a write time-out of its own would keep the deadline of the
+		// request before on this connection.
+		_ = http.NewResponseController(w).SetWriteDeadline(began.Add(g.cfg.Timeouts.Write))
 		defer func() {
 			attrs := []slog.Attr{
 				slog.String("request", c.id), slog.String("method", knownMethod(r.Method)), slog.String("route", c.route),

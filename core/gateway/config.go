@@ -85,6 +85,9 @@ type Config struct {
 	// RequestsPerSecond and Burst limit each runtime; 50 and 100 by default.
 	RequestsPerSecond float64
 	Burst             int
+	// OpenMetrics serves /metrics without a bearer, for an address that only the
+	// operator's own network reaches.
+	OpenMetrics bool
 	// Timeouts of the server; zero fields take their defaults.
 	Timeouts Timeouts
 }
@@ -111,7 +114,7 @@ type Deps struct {
 	AgentText func(core.Approval) string
 	// Ready says what keeps this replica from serving; nil when nothing does.
 	Ready func(ctx context.Context) error
-	// Metrics is mounted at /metrics, without authentication, when it is not nil.
+	// Metrics is mounted at /metrics when it is not nil.
 	Metrics http.Handler
 	Logger  *slog.Logger
 	// Now is the process clock, for the deadlines of connections and the rate limit.

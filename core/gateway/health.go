@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/saysohq/sayso/core"
@@ -12,14 +13,33 @@ import (
 // readyTimeout bounds a readiness probe, which must answer before its prober gives up.
 const readyTimeout = 2 * time.Second
 
-// registerHealth mounts the probes: they say one word each and need no bearer.
+// registerHealth mounts the probes, which say one word each and need no bearer, and
+// what operators read.
 func (g *Gateway) registerHealth() {
 	g.mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeWord(w, "alive") })
 	g.mux.HandleFunc("GET /readyz", g.readyz)
 	g.mux.HandleFunc("GET /openapi.yaml", g.serveSpec)
 	if g.deps.Metrics != nil {
-		g.mux.Handle("GET /metrics", g.deps.Metrics)
+		g.mux.HandleFunc("GET /metrics", g.serveMetrics)
 	}
+}
+
+// serveMetrics answers admins, machines with the admin scope, and this machine's
+// operator: the address of the page is public, and how much is asked is not.
+func (g *Gateway) serveMetrics(w http.ResponseWriter, r *http.Request) {
+	if !g.cfg.OpenMetrics {
+		if p := g.identify(r); p != nil {
+			g.write(w, r, p)
+			return
+		}
+		c := callOf(r.Context()).caller
+		machine := c.Token != nil && slices.Contains(c.Token.Scopes, core.ScopeAdmin)
+		if !machine && !c.Admin() && !c.Operator {
+			g.write(w, r, newProblem(core.CodeOf(core.ErrForbidden)))
+			return
+		}
+	}
+	g.deps.Metrics.ServeHTTP(w, r)
 }
 
 // readyz says whether to send requests here: not while stopping, and not while
