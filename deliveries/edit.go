@@ -58,7 +58,7 @@ func (t *turn) shown(ctx context.Context) {
 	if first {
 		t.converged()
 	}
-	if !t.d.Unsettled || t.d.SettleAt.Reached(t.now()) {
+	if !t.d.Unsettled || t.d.SettleAt == 0 || t.d.SettleAt.Reached(t.now()) {
 		t.w.deps.Metrics.closed(t.ref.Channel, c.Final)
 	}
 }

@@ -29,12 +29,12 @@ func (h *harness) withPerson(class core.FailureClass) {
 	h.store.identities = []core.Identity{{
 		PrincipalID: "p", Channel: bot.Channel, Account: bot.Account, DirectChat: "dm",
 	}}
-	h.channel.send = func(address, _ string) error {
+	h.channel.onSend(func(address, _ string) error {
 		if address == "dm" {
 			return &channels.Error{Class: class, Detail: "bot was blocked"}
 		}
 		return nil
-	}
+	})
 }
 
 // Field reports C: a closed direct chat is not the end of the request.
@@ -111,7 +111,7 @@ func TestRefusedCredentialsStopTheAccountAndAreReportedOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, h *harness) {
 		other := newMessenger(core.AccountRef{Channel: core.SurfaceSlack, Account: "T"})
 		h.channels = append(h.channels, other)
-		h.channel.send = func(string, string) error { return h.channel.fails(core.FailureAuth) }
+		h.channel.onSend(func(string, string) error { return h.channel.fails(core.FailureAuth) })
 		rows := []core.Delivery{to("d1", "x1"), to("d2", "x2"), to("d3", "x3")}
 		rows = append(rows, core.Delivery{ID: "s", Channel: core.SurfaceSlack, Account: "T", Destination: "chat:C", Address: "C"})
 		h.cfg.Slots = 1
@@ -120,14 +120,14 @@ func TestRefusedCredentialsStopTheAccountAndAreReportedOnce(t *testing.T) {
 		h.pass(59 * time.Second)
 		require.Len(t, h.channel.ops(), 1, "the other rows make no call")
 		require.Len(t, other.ops(), 1, "the other account works")
-		require.EqualValues(t, 1, h.metric("sayso_deliveries_refused_accounts", "channel", "telegram"))
+		require.Equal(t, 1, h.metric("sayso_deliveries_refused_accounts", "channel", "telegram"))
 		h.pass(5 * time.Minute)
 		require.Equal(t, 1, h.logs.count("credentials refused"))
 		require.Equal(t, core.StatusPending, h.store.approvals["a"].Status, "not permanent")
-		h.channel.send = func(string, string) error { return nil }
+		h.channel.onSend(func(string, string) error { return nil })
 		h.pass(3 * time.Minute)
 		require.Len(t, h.channel.texts(), 3)
-		require.EqualValues(t, 0, h.metric("sayso_deliveries_refused_accounts", "channel", "telegram"))
+		require.Equal(t, 0, h.metric("sayso_deliveries_refused_accounts", "channel", "telegram"))
 	})
 }
 
@@ -140,12 +140,12 @@ func TestRetryAfterIsNeverShortened(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(t *testing.T, h *harness) {
-				h.channel.send = func(string, string) error {
+				h.channel.onSend(func(string, string) error {
 					if len(h.channel.made()) == 1 {
 						return &channels.Error{Class: core.FailureRateLimited, RetryAfter: delay, Whole: whole}
 					}
 					return nil
-				}
+				})
 				h.store.ask("a", to("d", "x"))
 				h.start()
 				h.pass(time.Second)
@@ -176,7 +176,7 @@ func TestFailedReadsGiveTheRowBack(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(t *testing.T, h *harness) {
 				h.withPerson(core.FailureNone)
-				h.channel.send = func(string, string) error { return nil }
+				h.channel.onSend(func(string, string) error { return nil })
 				until := time.Now().Add(time.Second)
 				h.store.script(func(o string) error {
 					if o == op && time.Now().Before(until) {

@@ -87,7 +87,7 @@ func (h *harness) pass(d time.Duration) {
 }
 
 // metric reads one figure; labels come as name, value pairs.
-func (h *harness) metric(name string, labels ...string) float64 {
+func (h *harness) metric(name string, labels ...string) int {
 	h.t.Helper()
 	families, err := h.metrics.Gather()
 	require.NoError(h.t, err)
@@ -105,7 +105,7 @@ func (h *harness) metric(name string, labels ...string) float64 {
 				match = match && got[labels[i]] == labels[i+1]
 			}
 			if match {
-				return m.GetGauge().GetValue() + m.GetCounter().GetValue() + float64(m.GetHistogram().GetSampleCount())
+				return int(m.GetGauge().GetValue()+m.GetCounter().GetValue()) + int(m.GetHistogram().GetSampleCount())
 			}
 		}
 	}
@@ -180,10 +180,31 @@ func newMessenger(ref core.AccountRef) *messenger {
 	}
 }
 
+func (m *messenger) onSend(f func(address, text string) error) { script(m, &m.send, f) }
+
+func (m *messenger) onEdit(f func(locator string) (core.DeliveryOutcome, error)) {
+	script(m, &m.edit, f)
+}
+
+func (m *messenger) onDetail(f func() error) { script(m, &m.detail, f) }
+
+// current and script read and replace a scripted answer while calls are made.
+func current[F any](m *messenger, f *F) F {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return *f
+}
+
+func script[F any](m *messenger, f *F, answer F) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	*f = answer
+}
+
 func (m *messenger) Ref() core.AccountRef { return m.ref }
 
 func (m *messenger) Render(c presentation.Card) (channels.Rendered, error) {
-	if err := m.render(c); err != nil {
+	if err := current(m, &m.render)(c); err != nil {
 		return channels.Rendered{}, err
 	}
 	r := channels.Rendered{Complete: !m.cuts, Payload: string(c.Status), KeyID: "k"}
@@ -221,7 +242,7 @@ func (m *messenger) enter(op, address, text string) func() {
 func (m *messenger) Send(_ context.Context, address string, r channels.Rendered) (string, error) {
 	text := r.Payload.(string)
 	defer m.enter("send", address, text)()
-	if err := m.send(address, text); err != nil {
+	if err := current(m, &m.send)(address, text); err != nil {
 		return "", err
 	}
 	m.mu.Lock()
@@ -237,7 +258,7 @@ func (m *messenger) Edit(_ context.Context, locator string, r channels.Rendered)
 	msg := m.messages[locator]
 	m.mu.Unlock()
 	defer m.enter("edit", msg.address, r.Payload.(string))()
-	outcome, err := m.edit(locator)
+	outcome, err := current(m, &m.edit)(locator)
 	if err != nil || outcome != core.OutcomeReplaced {
 		return outcome, err
 	}
@@ -255,7 +276,7 @@ func (m *messenger) paint(locator, text string) {
 
 func (m *messenger) SendDetail(_ context.Context, address, _ string, _ presentation.Card) error {
 	defer m.enter("detail", address, "")()
-	return m.detail()
+	return current(m, &m.detail)()
 }
 
 func (m *messenger) Run(context.Context, channels.Inbound) error { return nil }

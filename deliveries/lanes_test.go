@@ -52,13 +52,13 @@ func TestHangingChatHoldsUpNoOther(t *testing.T) {
 		slack := core.AccountRef{Channel: core.SurfaceSlack, Account: "T"}
 		other := newMessenger(slack)
 		h.channels = append(h.channels, other)
-		h.channel.send = func(address, _ string) error {
+		h.channel.onSend(func(address, _ string) error {
 			if address == "hangs" {
 				<-time.After(core.CallTimeout)
 				return h.channel.fails(core.FailureAmbiguous)
 			}
 			return nil
-		}
+		})
 		for i := range 20 {
 			h.store.ask(fmt.Sprintf("h%02d", i), to(fmt.Sprintf("h%02d", i), "hangs"))
 		}
@@ -78,10 +78,10 @@ func TestFloodOfCardsDoesNotDelayTerminalEdits(t *testing.T) {
 	bubble(t, func(t *testing.T, h *harness) {
 		h.cfg.Slots = 2
 		h.open()
-		h.channel.send = func(string, string) error {
+		h.channel.onSend(func(string, string) error {
 			<-time.After(10 * time.Second)
 			return nil
-		}
+		})
 		for i := range 50 {
 			id := fmt.Sprintf("f%02d", i)
 			h.store.ask(id, to(id, id))
@@ -104,10 +104,10 @@ func TestFloodOfTerminalEditsDoesNotStarveNewCards(t *testing.T) {
 		}
 		h.start()
 		h.pass(time.Second)
-		h.channel.edit = func(string) (core.DeliveryOutcome, error) {
+		h.channel.onEdit(func(string) (core.DeliveryOutcome, error) {
 			<-time.After(10 * time.Second)
 			return core.OutcomeReplaced, nil
-		}
+		})
 		for i := range 50 {
 			h.store.decide(fmt.Sprintf("f%02d", i))
 		}

@@ -75,7 +75,7 @@ func (m *memory) ask(id string, rows ...core.Delivery) {
 
 // hint tells the bus to look again.
 func (m *memory) hint(id string) {
-	m.bus.Publish(context.Background(), core.Hint{ApprovalID: id, Deliveries: true}) //nolint:usetesting // No test at hand.
+	m.bus.Publish(context.Background(), core.Hint{ApprovalID: id, Deliveries: true})
 }
 
 // decide ends an approval and marks its rows due, as the guarded write does.

@@ -24,12 +24,12 @@ func TestSweepFindsWhatNothingMarkedDue(t *testing.T) {
 		h.store.mu.Unlock()
 		h.pass(20 * time.Second)
 		require.Equal(t, []string{pending}, h.channel.texts())
-		require.EqualValues(t, 1, h.metric("sayso_deliveries_unconverged"))
-		require.Greater(t, h.metric("sayso_deliveries_oldest_unconverged_seconds"), 5.0)
+		require.Equal(t, 1, h.metric("sayso_deliveries_unconverged"))
+		require.Greater(t, h.metric("sayso_deliveries_oldest_unconverged_seconds"), 5)
 		h.pass(20 * time.Second)
 		require.Equal(t, []string{denied}, h.channel.texts())
-		require.EqualValues(t, 0, h.metric("sayso_deliveries_unconverged"))
-		require.EqualValues(t, 1, h.metric("sayso_deliveries_swept_total"))
+		require.Equal(t, 0, h.metric("sayso_deliveries_unconverged"))
+		require.Equal(t, 1, h.metric("sayso_deliveries_swept_total"))
 	})
 }
 
@@ -82,7 +82,7 @@ func TestMetricsStartAtZeroAndCarryNoIDs(t *testing.T) {
 func TestLogsAreContentFree(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, h *harness) {
-		h.channel.edit = func(string) (core.DeliveryOutcome, error) { return "", h.channel.fails(core.FailureGone) }
+		h.channel.onEdit(func(string) (core.DeliveryOutcome, error) { return "", h.channel.fails(core.FailureGone) })
 		h.store.ask("a", to("d", "secret-chat"))
 		h.store.approvals["a"].Presentation.Title = "secret-title"
 		h.store.approvals["a"].Note = "secret-note"

@@ -39,8 +39,8 @@ func TestDecisionReachesEveryMessageWithinASecond(t *testing.T) {
 		for i, text := range h.channel.texts() {
 			require.Equal(t, denied, text, "message %d", i)
 		}
-		require.EqualValues(t, 90, h.metric("sayso_deliveries_converge_seconds", "channel", "telegram"))
-		require.EqualValues(t, 90, h.metric("sayso_deliveries_closed_total", "channel", "telegram", "outcome", "replaced"))
+		require.Equal(t, 90, h.metric("sayso_deliveries_converge_seconds", "channel", "telegram"))
+		require.Equal(t, 90, h.metric("sayso_deliveries_closed_total", "channel", "telegram", "outcome", "replaced"))
 	})
 }
 
@@ -200,7 +200,7 @@ func TestLostLeaseMakesNoCall(t *testing.T) {
 		h.start()
 		h.pass(time.Second)
 		require.Empty(t, h.channel.ops())
-		require.EqualValues(t, 1, h.metric("sayso_deliveries_leases_lost_total", "channel", "telegram"))
+		require.Equal(t, 1, h.metric("sayso_deliveries_leases_lost_total", "channel", "telegram"))
 	})
 }
 
@@ -283,7 +283,7 @@ func TestCrashBetweenBeginAndReceipt(t *testing.T) {
 			h.pass(6 * time.Second)
 			require.Empty(t, h.channel.ops())
 			require.Equal(t, core.OutcomePossibleOrphan, h.store.row("d").Outcome)
-			require.EqualValues(t, 1, h.metric("sayso_deliveries_closed_total", "channel", "telegram", "outcome", "possible-orphan"))
+			require.Equal(t, 1, h.metric("sayso_deliveries_closed_total", "channel", "telegram", "outcome", "possible-orphan"))
 		})
 	})
 }
@@ -307,12 +307,12 @@ func TestSendFailures(t *testing.T) {
 		t.Run(name+", pending: repeated", func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(t *testing.T, h *harness) {
-				h.channel.send = func(string, string) error {
+				h.channel.onSend(func(string, string) error {
 					if len(h.channel.made()) == 1 {
 						return test.err
 					}
 					return nil
-				}
+				})
 				h.store.ask("a", to("d", "x"))
 				h.start()
 				h.pass(5 * time.Second)
@@ -323,7 +323,7 @@ func TestSendFailures(t *testing.T) {
 		t.Run(name+", terminal: closed", func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(t *testing.T, h *harness) {
-				h.channel.send = func(string, string) error { return test.err }
+				h.channel.onSend(func(string, string) error { return test.err })
 				h.store.ask("a", to("d", "x"))
 				h.start()
 				h.pass(0)
@@ -341,12 +341,12 @@ func TestSendFailures(t *testing.T) {
 func TestRefusedRepeatKeepsTheAmbiguityOfTheFirst(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, h *harness) {
-		h.channel.send = func(string, string) error {
+		h.channel.onSend(func(string, string) error {
 			if len(h.channel.made()) == 1 {
 				return context.DeadlineExceeded
 			}
 			return &channels.Error{Class: core.FailureRateLimited, RetryAfter: time.Minute}
-		}
+		})
 		h.store.ask("a", to("d", "x"))
 		h.start()
 		h.pass(5 * time.Second)
