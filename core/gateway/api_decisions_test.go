@@ -11,6 +11,7 @@ import (
 	"github.com/saysohq/sayso/core"
 	"github.com/saysohq/sayso/core/api"
 	"github.com/saysohq/sayso/core/approvals"
+	"github.com/saysohq/sayso/core/gateway"
 )
 
 // R27, R176: the loser of the race gets 200, applied false, and who won.
@@ -120,6 +121,30 @@ func TestMachineCannotAllow(t *testing.T) {
 	}
 	w := e.do(t, machineBearer, http.MethodPost, "/v1/approvals/id-1/resolve", `{"kind":"plugin","decision":"allow-once","arguments_hash":"h"}`)
 	requireProblem(t, w, http.StatusForbidden, "forbidden")
+}
+
+// The CLI may deny; it may allow only where the operator said so, and whoever may
+// not see the record does not even learn that.
+func TestCLIAllowIsOffUnlessConfigured(t *testing.T) {
+	t.Parallel()
+	const allow, deny = `{"kind":"plugin","decision":"allow-once","arguments_hash":"h"}`, `{"kind":"plugin","decision":"deny"}`
+	for _, on := range []bool{false, true} {
+		e := newEdge(t, func(c *gateway.Config, _ *gateway.Deps) { c.CLIAllow = on })
+		e.service.get = func(core.Caller, core.Lookup) (core.Approval, error) { return sampleApproval("id-1"), nil }
+		e.service.resolve = func(r approvals.Resolve) (approvals.Resolved, error) {
+			require.True(t, on || !r.Decision.Allows())
+			return approvals.Resolved{Approval: allowed("id-1"), Applied: true}, nil
+		}
+		require.Equal(t, http.StatusOK, e.do(t, adminBearer, http.MethodPost, "/v1/approvals/id-1/resolve", deny).Code)
+		w := e.do(t, adminBearer, http.MethodPost, "/v1/approvals/id-1/resolve", allow)
+		if on {
+			require.Equal(t, http.StatusOK, w.Code)
+			continue
+		}
+		requireProblem(t, w, http.StatusForbidden, "forbidden")
+		e.service.get = func(core.Caller, core.Lookup) (core.Approval, error) { return core.Approval{}, core.ErrNotFound }
+		requireProblem(t, e.do(t, adminBearer, http.MethodPost, "/v1/approvals/id-1/resolve", allow), http.StatusNotFound, "not_found")
+	}
 }
 
 // The refusals of a decision, each with its code; nothing changes with any.

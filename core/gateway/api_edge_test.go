@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -142,6 +143,17 @@ func TestAccessLog(t *testing.T) {
 	}
 	require.NotContains(t, line, "private")
 	require.NotContains(t, line, machineBearer)
+}
+
+// All fields at fault are told, however the service joined them.
+func TestEveryFaultIsTold(t *testing.T) {
+	t.Parallel()
+	e := newEdge(t)
+	e.service.get = func(core.Caller, core.Lookup) (core.Approval, error) {
+		return core.Approval{}, fmt.Errorf("check: %w", errors.Join(core.Invalid("a", "must be short"), fmt.Errorf("b: %w", core.Invalid("b", "must be long"))))
+	}
+	p := requireProblem(t, e.do(t, machineBearer, http.MethodGet, "/v1/approvals/id-1", ""), http.StatusUnprocessableEntity, "invalid")
+	require.Equal(t, []api.Fault{{Field: "a", Rule: "must be short"}, {Field: "b", Rule: "must be long"}}, p.Errors)
 }
 
 func TestFaultsAreLoggedOnceAndNotTold(t *testing.T) {

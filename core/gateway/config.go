@@ -85,6 +85,9 @@ type Config struct {
 	// RequestsPerSecond and Burst limit each runtime; 50 and 100 by default.
 	RequestsPerSecond float64
 	Burst             int
+	// CLIAllow lets sessions of the CLI allow; without it they can only deny, because
+	// an agent that runs as the same user could read the session's file.
+	CLIAllow bool
 	// OpenMetrics serves /metrics without a bearer, for an address that only the
 	// operator's own network reaches.
 	OpenMetrics bool

@@ -57,6 +57,9 @@ func (g *Gateway) shown(ctx context.Context, c core.Caller, l core.Lookup, b *ap
 	if err != nil {
 		return approvals.Shown{}, err
 	}
+	if c.Surface == core.SurfaceCLI && !g.cfg.CLIAllow { // After Get: only who may see it learns that.
+		return approvals.Shown{}, core.ErrForbidden
+	}
 	if b.View == "" {
 		return approvals.Shown{Complete: !a.Presentation.Truncated}, nil
 	}

@@ -147,16 +147,17 @@ func (g *Gateway) failWith(ctx context.Context, c core.Caller, err error, a core
 // faultsOf collects the field errors of a tree of errors. Their parts never repeat
 // a value; that is their contract.
 func faultsOf(err error) []api.Fault {
-	var field *core.FieldError
-	if many, ok := err.(interface{ Unwrap() []error }); ok {
+	switch e := err.(type) { //nolint:errorlint // The tree is walked by hand: errors.As stops at the first.
+	case *core.FieldError:
+		return []api.Fault{{Field: e.Field, Rule: e.Rule}}
+	case interface{ Unwrap() error }:
+		return faultsOf(e.Unwrap())
+	case interface{ Unwrap() []error }:
 		var faults []api.Fault
-		for _, e := range many.Unwrap() {
-			faults = append(faults, faultsOf(e)...)
+		for _, one := range e.Unwrap() {
+			faults = append(faults, faultsOf(one)...)
 		}
 		return faults
-	}
-	if errors.As(err, &field) {
-		return []api.Fault{{Field: field.Field, Rule: field.Rule}}
 	}
 	return nil
 }
