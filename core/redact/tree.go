@@ -119,13 +119,14 @@ func (w *walker) array(n *node, as reading) {
 		strs = append(strs, n.kids[i].text)
 	}
 	pair := len(strs) == 2 && (headerName(strs[0]) || strings.Contains(strs[0], "-") && strs[0][0] != '-' && SensitiveName(strs[0]))
+	literal := literalArguments(strs)
 	for i := range n.kids {
 		kid := &n.kids[i]
 		switch {
 		case i == 1 && pair:
 			w.hide(kid)
 		case i > 0 && len(strs) > 1 && strings.HasPrefix(strs[i-1], "-"):
-			spans := argumentSpans(strs[i-1], strs[i], strs[0])
+			spans := argumentSpans(strs, i, literal)
 			if len(spans) == 0 {
 				w.walk(kid, as)
 				continue

@@ -5,8 +5,11 @@ import (
 	"unicode/utf8"
 )
 
-// maxName bounds how far back the name before ":" or "=" is looked for.
-const maxName = 64
+// Bounds of looking back from ":" or "=".
+const (
+	maxName    = 64 // Bytes of the name.
+	maxClosers = 20 // Quotes, escaped as often as they may be, and a bracket.
+)
 
 // assignment hides the value of NAME=value, name: value, "name": "value",
 // env["NAME"] = value and the like; i is at the ":" or "=".
@@ -40,7 +43,7 @@ func nameBefore(s string, i int) (start, end int) {
 	for end > 0 && i-end < 4 && isBlank(s[end-1]) {
 		end--
 	}
-	for n := 0; end > 0 && n < 4 && strings.IndexByte("\"'`]\\", s[end-1]) >= 0; n++ {
+	for n := 0; end > 0 && n < maxClosers && strings.IndexByte("\"'`]\\", s[end-1]) >= 0; n++ {
 		end--
 	}
 	start = end
@@ -115,6 +118,9 @@ func (sc *scanner) userValue(v int) int {
 func (sc *scanner) value(v int) int {
 	from, to, quote := valueAt(sc.s, v)
 	text := sc.s[from:to]
+	if quote == '`' && (sc.as == asScript || !oneWord(text)) {
+		return from // A shell runs what stands between backquotes.
+	}
 	if harmlessValue(text) || quote != '\'' && reference(text) {
 		return max(v, to)
 	}
@@ -194,7 +200,7 @@ func substitution(s string, i int) int {
 // quote is 0 for a bare one.
 func valueAt(s string, v int) (from, to int, quote byte) {
 	open := v
-	for open < len(s) && open-v < 2 && strings.IndexByte("bBrRuU", s[open]) >= 0 {
+	for open < len(s) && open-v < 2 && strings.IndexByte("bBrRuU$", s[open]) >= 0 {
 		open++
 	}
 	for open < len(s) && s[open] == '\\' {
@@ -204,7 +210,7 @@ func valueAt(s string, v int) (from, to int, quote byte) {
 		return v, bareValue(s, v), 0
 	}
 	quote = s[open]
-	closing := strings.TrimLeft(s[v:open+1], "bBrRuU")
+	closing := strings.TrimLeft(s[v:open+1], "bBrRuU$")
 	if triple := strings.Repeat(string(quote), 3); strings.HasPrefix(s[open:], triple) {
 		closing, open = triple, open+2
 	}

@@ -30,7 +30,9 @@ const maxMarks = 4
 //
 // The result can be read back: a backslash that stands before "u{" in the input
 // is itself shown as `\u{5C}`, so nobody can write a mark by hand. Bytes that are
-// no UTF-8 are shown as `\u{FFFD}`; only they cannot be told apart.
+// no UTF-8 are shown as `\u{FFFD}`; only they cannot be told apart. Emoji that are
+// built with joiners or variation selectors show their parts. Which code points
+// count as assigned is up to the Unicode tables of the Go release.
 func Visible(s string) Safe { return Safe(visible(s, line)) }
 
 // VisibleBlock is Visible for text of several lines: line feed and tab stay.
