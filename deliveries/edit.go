@@ -143,8 +143,7 @@ func (t *turn) detailDone(ctx context.Context, brought bool) {
 	t.complete(ctx, core.CompleteDelivery{ShownRevision: t.d.ShownRevision, ShownView: t.d.View, Step: core.StepCard})
 }
 
-// ceilMillis rounds up: a block is never lifted early (R of the platforms:
-// retry_after is obeyed to the millisecond).
+// ceilMillis rounds up, so that a platform's retry_after is never shortened.
 func ceilMillis(d time.Duration) core.Millis {
 	return core.Millis((d + time.Millisecond - 1) / time.Millisecond)
 }

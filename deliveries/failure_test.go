@@ -93,6 +93,22 @@ func TestPersonWithoutDirectChatFailsWithoutACall(t *testing.T) {
 	})
 }
 
+func TestWorkingDirectChatIsPreferred(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, h *harness) {
+		h.withPerson(core.FailureGone)
+		h.store.identities[0].Broken = core.FailureGone
+		h.store.identities = append(h.store.identities, core.Identity{
+			PrincipalID: "p", Channel: bot.Channel, Account: bot.Account, DirectChat: "dm2",
+		})
+		h.store.ask("a", person("d", "p"))
+		h.start()
+		h.pass(time.Second)
+		require.Equal(t, "dm2", h.store.row("d").Address)
+		require.Equal(t, core.DeliveryOpen, h.store.row("d").State)
+	})
+}
+
 func TestUnreadableRoutesCloseNothing(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, h *harness) {

@@ -68,6 +68,9 @@ func TestHangingChatHoldsUpNoOther(t *testing.T) {
 		h.pass(15 * time.Second)
 		require.Equal(t, core.DeliveryOpen, h.store.row("s").State)
 		require.Equal(t, core.DeliveryOpen, h.store.row("z").State)
+		h.pass(5 * time.Minute)
+		require.Equal(t, 0, h.metric("sayso_deliveries_leases_lost_total", "channel", "telegram"))
+		require.False(t, h.store.row("h19").Unsettled, "waiting rows are given back before their lease runs out")
 	})
 }
 

@@ -114,12 +114,17 @@ func (q *queues) join(p place) *ticket {
 	return t
 }
 
-// wait reports whether the row is inside; false when ctx ended first.
-func (t *ticket) wait(ctx context.Context) bool {
+// wait reports whether the row is inside; false when ctx ended or limit passed
+// first.
+func (t *ticket) wait(ctx context.Context, limit time.Duration) bool {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
 	select {
 	case <-t.called:
 		return true
 	case <-ctx.Done():
+		return false
+	case <-timer.C:
 		return false
 	}
 }

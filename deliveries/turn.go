@@ -165,15 +165,28 @@ func (t *turn) resolve(ctx context.Context) bool {
 		t.storeTrouble(ctx, "read identities", err)
 		return false
 	}
-	for i := range links {
-		l := &links[i]
-		if l.PrincipalID == t.d.PersonID && l.Channel == t.ref.Channel && l.Account == t.ref.Account && l.DirectChat != "" {
-			t.address = l.DirectChat
-			return true
-		}
+	if l := t.directChat(links); l != nil {
+		t.address = l.DirectChat
+		return true
 	}
 	t.closeFailed(ctx, failure{class: core.FailureGone, text: "no direct chat with this person"})
 	return false
+}
+
+// directChat picks the person's chat with this bot, one that works if there is one.
+func (t *turn) directChat(links []core.Identity) *core.Identity {
+	var found *core.Identity
+	for i := range links {
+		l := &links[i]
+		if l.PrincipalID != t.d.PersonID || l.Channel != t.ref.Channel || l.Account != t.ref.Account || l.DirectChat == "" {
+			continue
+		}
+		if l.Broken == core.FailureNone {
+			return l
+		}
+		found = l
+	}
+	return found
 }
 
 // join queues for the chat in the order of the claim, final answers first, where
@@ -194,7 +207,7 @@ func (t *turn) enter(ctx context.Context) (waited, ok bool) {
 		t.giveBack(ctx, crowdedRetry)
 		return false, false
 	}
-	if !t.ticket.wait(ctx) {
+	if !t.ticket.wait(ctx, t.spare()) { // Stopping, or the lease would not last.
 		t.giveBack(ctx, 0)
 		return false, false
 	}
@@ -233,11 +246,13 @@ const (
 // now is the deployment's time, counted from the claim.
 func (t *turn) now() core.Millis { return t.base.Add(t.w.deps.Now().Sub(t.from)) }
 
-// leaseHolds reports whether a whole call and its receipt still fit into the
-// lease, by our own, earlier, idea of its end.
-func (t *turn) leaseHolds() bool {
-	return t.w.deps.Now().Sub(t.from)+leaseMargin <= core.DeliveryLease
+// spare is how long this turn may still wait so that a whole call and its receipt
+// fit into the lease, by our own, earlier, idea of its end.
+func (t *turn) spare() time.Duration {
+	return core.DeliveryLease - leaseMargin - t.w.deps.Now().Sub(t.from)
 }
+
+func (t *turn) leaseHolds() bool { return t.spare() >= 0 }
 
 // wholeShown reports whether "show all" has brought everything to this chat: the
 // view was brought about, and what was shown then counted as complete.

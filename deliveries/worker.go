@@ -48,7 +48,7 @@ type CardFunc func(a core.Approval, d core.Detail, p presentation.Place) present
 
 // Config holds the worker's figures. A zero field takes its default.
 type Config struct {
-	Name       string                  // Of this process, unique in the fleet: the holder of leases.
+	Name       string                  // Of this process, unique in the fleet: the holder of leases. Required.
 	PublicURL  string                  // "" when none is configured.
 	Zone       *time.Location          // Of the deployment; nil means UTC.
 	Poll       time.Duration           // Longest time between two looks for due rows; default 1 s.
