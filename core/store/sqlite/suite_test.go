@@ -36,6 +36,8 @@ type harness struct {
 	store *sqlite.Store
 	stop  context.CancelFunc
 	ended chan error
+
+	raw *sql.DB // The file behind the store's back.
 }
 
 func newHarness(t *testing.T) *harness {
@@ -43,6 +45,11 @@ func newHarness(t *testing.T) *harness {
 	h := &harness{path: filepath.Join(t.TempDir(), "sayso.db")}
 	h.open(t)
 	t.Cleanup(func() { h.close(t) })
+	// The schema's checks would refuse the damage that the suite wants survived.
+	raw, err := sql.Open("sqlite", "file:"+h.path+"?_pragma=busy_timeout(5000)&_pragma=ignore_check_constraints(1)")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, raw.Close()) })
+	h.raw = raw
 	return h
 }
 
@@ -93,34 +100,25 @@ func (h *harness) Reopen(t testing.TB) {
 	h.open(t)
 }
 
-// raw opens the file behind the store's back.
-func (h *harness) raw(t testing.TB) *sql.DB {
-	t.Helper()
-	db, err := sql.Open("sqlite", "file:"+h.path+"?_pragma=busy_timeout(5000)&_pragma=ignore_check_constraints(1)")
-	require.NoError(t, err)
-	return db
-}
-
 // Corrupt damages a row in ways that the schema would not let the store write.
 func (h *harness) Corrupt(t testing.TB, id string, d storetest.Damage) {
 	t.Helper()
-	db := h.raw(t)
-	defer func() { require.NoError(t, db.Close()) }()
 	query := `UPDATE approvals SET fingerprint = 'aaaaaaaa' WHERE id = ?`
 	if d == storetest.DamageOutcome {
 		query = `UPDATE approvals SET status = 'allowed', reason = 'user', execution = 'unclaimed',
 			claim_by = created_at + 600000, resolved_at = created_at WHERE id = ?`
 	}
-	_, err := db.Exec(query, id)
+	result, err := h.raw.ExecContext(t.Context(), query, id)
 	require.NoError(t, err)
+	changed, err := result.RowsAffected()
+	require.NoError(t, err)
+	require.Equal(t, int64(1), changed)
 }
 
 // Events lists the outbox of an approval.
 func (h *harness) Events(t testing.TB, id string) []core.EventType {
 	t.Helper()
-	db := h.raw(t)
-	defer func() { require.NoError(t, db.Close()) }()
-	rows, err := db.Query(`SELECT type FROM events WHERE approval_id = ? ORDER BY seq`, id)
+	rows, err := h.raw.QueryContext(t.Context(), `SELECT type FROM events WHERE approval_id = ? ORDER BY seq`, id)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, rows.Close()) }()
 	var events []core.EventType

@@ -8,15 +8,13 @@ import (
 	"github.com/saysohq/sayso/core"
 )
 
-// cardsNow reads all cards of the walk with the row that each belongs to.
+// cardsNow lists all cards of the walk, as the check after the last step read
+// them, with the row that each belongs to.
 func (m *model) cardsNow() (map[string]core.Delivery, map[string]*modelRow) {
-	m.t.Helper()
 	cards, owner := map[string]core.Delivery{}, map[string]*modelRow{}
 	for _, r := range m.rows {
-		rows, err := m.DeliveriesOf(m.ctx, r.want.ID)
-		require.NoError(m.t, err)
-		for _, d := range rows {
-			cards[d.ID], owner[d.ID] = d, r
+		for id, d := range r.cards {
+			cards[id], owner[id] = d, r
 		}
 	}
 	return cards, owner
@@ -203,10 +201,10 @@ func (m *model) replan() {
 		return
 	}
 	require.NoError(m.t, err)
-	after, _ := m.cardsNow()
-	require.Equal(m.t, cards[id].Generation+1, after[id].Generation)
-	require.NotEqual(m.t, core.DeliveryClosed, after[id].State)
-	require.True(m.t, after[id].DueAt.Reached(m.now()))
+	after := m.reread(core.Work{Approval: owner[id].want, Delivery: cards[id]})
+	require.Equal(m.t, cards[id].Generation+1, after.Generation)
+	require.NotEqual(m.t, core.DeliveryClosed, after.State)
+	require.True(m.t, after.DueAt.Reached(m.now()))
 }
 
 // cardIDs lists the cards that the walk can have planned, in a fixed order.

@@ -270,7 +270,7 @@ func truthDamagedRow(k *kit) {
 }
 
 // manyRows is more than a store may want to change in one write.
-const manyRows = 230
+const manyRows = 120
 
 func truthMany(k *kit) {
 	one := k.register("instance", "boot-1")
