@@ -32,6 +32,8 @@ type harness struct {
 	channel  *messenger // The first of them.
 	router   deliveries.Router
 	leases   core.Leases
+	card     deliveries.CardFunc
+	wrap     func(c channels.Channel) channels.Channel
 	cfg      deliveries.Config
 	metrics  *prometheus.Registry
 	logs     *lockedBuffer
@@ -48,7 +50,8 @@ func bubble(t *testing.T, f func(t *testing.T, h *harness)) {
 			metrics: prometheus.NewRegistry(), logs: &lockedBuffer{}, stop: func() {},
 			cfg: deliveries.Config{Name: "worker-1"},
 		}
-		h.channels, h.router = []*messenger{h.channel}, noRoutes{}
+		h.channels, h.router, h.card = []*messenger{h.channel}, noRoutes{}, card
+		h.wrap = func(c channels.Channel) channels.Channel { return c }
 		f(t, h)
 		h.stop()
 	})
@@ -61,11 +64,11 @@ func (h *harness) start() {
 	require.NoError(h.t, err)
 	served := make([]channels.Channel, 0, len(h.channels))
 	for _, c := range h.channels {
-		served = append(served, c)
+		served = append(served, h.wrap(c))
 	}
 	w := deliveries.New(h.cfg, deliveries.Deps{
 		Store: h.store, Rows: h.store, Convergence: h.store, Records: h.store, People: h.store, Clock: h.store,
-		Router: h.router, Hints: h.hints, Publisher: h.bus, Leases: h.leases, Channels: served, Card: card,
+		Router: h.router, Hints: h.hints, Publisher: h.bus, Leases: h.leases, Channels: served, Card: h.card,
 		Metrics: m, Logger: slog.New(slog.NewJSONHandler(h.logs, nil)),
 		Now: time.Now, Jitter: func() float64 { return 0.5 },
 	})
