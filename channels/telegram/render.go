@@ -21,11 +21,16 @@ type message struct {
 // plain is the same message without anything that could be misread: one
 // monospaced block, and no links among the buttons.
 func (m message) plain() message {
-	p := message{text: m.text, entities: []models.MessageEntity{{Type: models.MessageEntityTypePre, Length: units(m.text)}}}
+	p := message{text: m.text, entities: wholly(m.text)}
 	if m.keyboard != nil {
 		p.keyboard = m.keyboard.withoutLinks()
 	}
 	return p
+}
+
+// wholly sets a text in one monospaced block, in which clients leave all alone.
+func wholly(text string) []models.MessageEntity {
+	return []models.MessageEntity{{Type: models.MessageEntityTypePre, Length: units(text)}}
 }
 
 // minBlock is what of a command is shown at least, in UTF-16 units, before the
@@ -104,7 +109,11 @@ func assemble(head *builder, block string, tail *builder, cutMark string, whole 
 	}
 	head.append(mark)
 	head.append(tail)
-	return message{text: head.text.String(), entities: head.entities}, true
+	m = message{text: head.text.String(), entities: head.entities}
+	if len(m.entities) > maxEntities {
+		m.entities = wholly(m.text)
+	}
+	return m, true
 }
 
 func blockCut(head *builder, block string, tail *builder) bool {

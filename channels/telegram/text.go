@@ -11,10 +11,11 @@ import (
 )
 
 const (
-	maxText = 4096 // UTF-16 units of a message: the strictest reading of "characters".
-	// maxPieces is how many entities the words of one message may take up, below the
-	// platform's 100, beyond which it ignores them.
-	maxPieces = 80
+	maxText     = 4096 // UTF-16 units of a message: the strictest reading of "characters".
+	maxEntities = 100  // Of a message; the platform ignores those beyond.
+	// maxPieces is how many entities the words of one part of a message (above the
+	// command, below it) may take up, so that both parts stay below maxEntities.
+	maxPieces = 35
 	ellipsis  = "…"
 )
 

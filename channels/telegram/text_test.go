@@ -1,12 +1,16 @@
 package telegram
 
 import (
+	"context"
 	"fmt"
+	"io"
+	"net/url"
 	"strings"
 	"testing"
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"github.com/go-telegram/bot/models"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -41,7 +45,7 @@ func TestLayoutAlwaysFits(t *testing.T) {
 			Title: someText(80).Draw(t, "title"), Pill: "Reaches out", Summary: someText(500).Draw(t, "summary"),
 			Command: someText(2_000).Draw(t, "command"), Marks: []string{"Some values are hidden."}, CutMark: "Not all of it fits here.",
 		}
-		for i := range rapid.IntRange(0, 12).Draw(t, "facts") {
+		for i := range rapid.SampledFrom([]int{0, 1, 7, 12, 60}).Draw(t, "facts") {
 			card.Facts = append(card.Facts, presentation.Fact{Label: fmt.Sprint("F", i), Value: someText(600).Draw(t, "fact"), Code: i%2 == 0})
 		}
 		if rapid.Bool().Draw(t, "terminal") {
@@ -52,7 +56,7 @@ func TestLayoutAlwaysFits(t *testing.T) {
 		require.True(t, utf8.ValidString(m.text))
 		require.LessOrEqual(t, len(u), maxText)
 		require.NotEmpty(t, strings.TrimSpace(m.text))
-		require.LessOrEqual(t, len(m.entities), 100)
+		require.LessOrEqual(t, len(m.entities), maxEntities)
 		end := 0
 		for _, e := range m.entities {
 			require.GreaterOrEqual(t, e.Offset, end, "entities do not overlap")
@@ -66,6 +70,52 @@ func TestLayoutAlwaysFits(t *testing.T) {
 		}
 		require.Contains(t, m.text, card.CutMark)
 	})
+}
+
+// TestStripTellsNoURL: errors of net/http name the URL, and with it the token.
+func TestStripTellsNoURL(t *testing.T) {
+	t.Parallel()
+	c := newClient(nil, "1:SECRET")
+	named := &url.Error{Op: "Post", URL: "https://api.telegram.org/bot1:SECRET/getMe", Err: io.ErrUnexpectedEOF}
+	require.Equal(t, io.ErrUnexpectedEOF, c.strip(named))
+	deep := fmt.Errorf("proxy said SECRET: %w", context.Canceled)
+	require.EqualError(t, c.strip(deep), "proxy said ***: context canceled")
+	require.ErrorIs(t, c.strip(deep), context.Canceled)
+}
+
+// TestCopyOf: only the original message of this very bot counts for adoption.
+func TestCopyOf(t *testing.T) {
+	t.Parallel()
+	c, err := New(Config{Token: "7:a"}, nil)
+	require.NoError(t, err)
+	us := &models.User{ID: 7, IsBot: true}
+	for name, m := range map[string]models.Message{
+		"somebody":    {From: &models.User{ID: 8}},
+		"nobody":      {},
+		"a forward":   {From: us, ForwardOrigin: &models.MessageOrigin{}},
+		"through bot": {From: us, ViaBot: us},
+	} {
+		require.False(t, c.copyOf(&m).SentByUs, name)
+	}
+	require.True(t, c.copyOf(&models.Message{From: us}).SentByUs)
+}
+
+// TestTopicRoot: in a topic every message replies to the service message that made
+// it, also where the bot had made the topic; that is no reply to us.
+func TestTopicRoot(t *testing.T) {
+	t.Parallel()
+	c, err := New(Config{Token: "7:a"}, nil)
+	require.NoError(t, err)
+	m := models.Message{
+		Text: "lunch?", From: &models.User{ID: 8}, Chat: models.Chat{ID: -5, Type: models.ChatTypeSupergroup},
+		ReplyToMessage: &models.Message{ID: 42, From: &models.User{ID: 7}, ForumTopicCreated: &models.ForumTopicCreated{}},
+	}
+	_, ours := c.text(&m)
+	require.False(t, ours)
+	m.ReplyToMessage.ForumTopicCreated = nil
+	text, ours := c.text(&m)
+	require.True(t, ours)
+	require.Equal(t, "-5:42", text.ReplyTo)
 }
 
 func TestCut(t *testing.T) {
