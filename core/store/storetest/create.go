@@ -21,7 +21,9 @@ func createSpecs() []spec {
 		{"K34 a sticky decline points to its cause", createSticky},
 		{"planned cards are due at once", createCards},
 		{"C3 an unsound row is refused and leaves nothing", createUnsound},
+		{"K29 the detail is kept to its last byte and no further", createDetail},
 		{"pending limit is per runtime", createLimit},
+		{"rows that time has ended do not fill the limit", createLimitDue},
 		{"superseding cancels a pending row", createSupersedesPending},
 		{"superseding voids an unclaimed grant", createSupersedesGrant},
 		{"superseding never touches another runtime's row", createSupersedesForeign},
@@ -219,6 +221,36 @@ func createUnsound(k *kit) {
 	}
 }
 
+func createDetail(k *kit) {
+	whole := strings.Repeat("\U0001F9EA", core.MaxDetail/4)
+	made := k.create(func(c *core.NewApproval) { c.Detail = core.Detail{Text: whole, Omitted: 1 << 20} })
+	require.Equal(k.t, int64(core.MaxDetail), made.DetailBytes)
+	require.Equal(k.t, int64(1<<20), made.DetailOmitted)
+	got, err := k.Detail(k.ctx, made.ID)
+	require.NoError(k.t, err)
+	require.Equal(k.t, core.Detail{Text: whole, Omitted: 1 << 20}, got)
+
+	over := k.ask(func(c *core.NewApproval) { c.Detail.Text = whole + "x" })
+	_, err = k.Create(k.ctx, over)
+	require.Error(k.t, err)
+	k.gone(over.Approval.ID)
+
+	bare := k.create(func(c *core.NewApproval) { c.Detail = core.Detail{} })
+	got, err = k.Detail(k.ctx, bare.ID)
+	require.NoError(k.t, err)
+	require.Equal(k.t, core.Detail{}, got)
+}
+
+func createLimitDue(k *kit) {
+	k.create(expiresIn(1_000))
+	one := func(c *core.NewApproval) { c.MaxPending = 1 }
+	_, err := k.Create(k.ctx, k.ask(one))
+	require.ErrorIs(k.t, err, core.ErrPendingLimit)
+	k.create(one, automatic)
+	k.advance(1_000)
+	k.create(one)
+}
+
 func createLimit(k *kit) {
 	limited := func(c *core.NewApproval) { c.MaxPending = 2 }
 	first := k.create(limited)
@@ -236,7 +268,6 @@ func createLimit(k *kit) {
 	k.create()
 
 	k.deny(first.ID)
-	k.Store = k.h.Store()
 	_, err = k.Create(k.ctx, k.ask(func(c *core.NewApproval) { c.MaxPending = 3 }))
 	require.NoError(k.t, err, "an answered row makes room")
 }

@@ -23,6 +23,7 @@ func decideSpecs() []spec {
 		{"C26 the clock does not go back over a reopen", decideRollbackReopen},
 		{"the decision, its event and its cards are one write", decideOneWrite},
 		{"a withdrawal cancels", decideWithdraw},
+		{"C23 K9 a malformed verdict and a wrong hash deny", decideForced},
 		{"C24 a denial needs no offer", decideDenyUnoffered},
 		{"C21 an unknown id is not found", decideUnknown},
 		{"C39 every terminal status survives a reopen", decideReopen},
@@ -232,6 +233,39 @@ func decideWithdraw(k *kit) {
 	require.Equal(k.t, core.ReasonWithdrawn, got.Approval.Reason)
 	require.Equal(k.t, core.ResolverRuntime, got.Approval.ResolverKind)
 	k.events(made.ID, core.EventRequested, core.EventCancelled)
+}
+
+func decideForced(k *kit) {
+	for reason, by := range map[core.Reason]core.ResolverKind{
+		core.ReasonMalformedVerdict: core.ResolverRuntime, core.ReasonHashMismatch: core.ResolverHuman,
+	} {
+		made := k.create()
+		c := k.answer(made.ID, core.DecisionDeny)
+		c.To.Reason, c.To.ResolverKind = reason, by
+		got, err := k.Decide(k.ctx, c)
+		require.NoError(k.t, err)
+		require.True(k.t, got.Applied)
+		require.NoError(k.t, got.Approval.Check())
+		require.Equal(k.t, core.StatusDenied, got.Approval.Status)
+		require.Equal(k.t, reason, got.Approval.Reason)
+		k.events(made.ID, core.EventRequested, core.EventRejected)
+	}
+	// C17: a terminal state that no command may ask for changes nothing.
+	made := k.create()
+	for _, to := range []core.Terminal{
+		{Status: core.StatusPending},
+		{Status: core.StatusAllowed, Reason: core.ReasonUser, ResolverKind: core.ResolverHuman, ResolverID: "alice"},
+		{Status: core.StatusAllowed, Decision: core.DecisionAllowOnce, Reason: core.ReasonUser, ResolverKind: core.ResolverRuntime, ResolverID: ownRuntime},
+		{Status: core.StatusAllowed, Decision: core.DecisionAllowAlways, Reason: core.ReasonUser, ResolverKind: core.ResolverHuman, ResolverID: "alice"},
+		{Status: core.StatusAllowed, Reason: core.ReasonPolicy, ResolverKind: core.ResolverPolicy, ResolverID: "rule"},
+		{Status: core.StatusExpired, Reason: core.ReasonTimeout, ResolverKind: core.ResolverSystem},
+	} {
+		got, err := k.Decide(k.ctx, core.Decide{ID: made.ID, AttemptID: "impossible", To: to})
+		require.Error(k.t, err)
+		require.False(k.t, got.Applied)
+		k.same(made, k.read(made.ID))
+	}
+	k.events(made.ID, core.EventRequested)
 }
 
 func decideDenyUnoffered(k *kit) {

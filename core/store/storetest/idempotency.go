@@ -16,6 +16,7 @@ func idempotencySpecs() []spec {
 		{"C8 the same given id and content is the same row", givenSame},
 		{"C13 a given id with other content is refused", givenConflict},
 		{"a given id is taken for ever", givenForEver},
+		{"another runtime's id is taken and not shown", givenForeign},
 		{"an expired key makes a successor", successorOfExpired},
 		{"a key whose row is due makes a successor", successorOfDue},
 		{"a key cancelled by a restart makes a successor", successorOfRestart},
@@ -88,6 +89,17 @@ func givenConflict(k *kit) {
 	_, err := k.Create(k.ctx, k.ask(withID(id)))
 	require.ErrorIs(k.t, err, core.ErrIDTaken)
 	k.same(made, k.read(id))
+}
+
+func givenForeign(k *kit) {
+	id := k.given(otherRuntime, "deploy")
+	foreign := k.create(withRuntime(otherRuntime), withID(id), sameContent)
+	for _, content := range []edit{sameContent, func(*core.NewApproval) {}} {
+		made, err := k.Create(k.ctx, k.ask(withID(id), content))
+		require.ErrorIs(k.t, err, core.ErrIDTaken)
+		require.Empty(k.t, made.Approval.ID, "one runtime never sees another's row")
+	}
+	k.same(foreign, k.read(id))
 }
 
 // An id that a link once led to never names something else.

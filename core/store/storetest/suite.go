@@ -98,6 +98,7 @@ func Run(t *testing.T, open Factory) {
 		{"leases", leaseSpecs()},
 		{"hygiene", hygieneSpecs()},
 		{"races", raceSpecs()},
+		{"races with time", timeRaceSpecs()},
 		{"delivery races", deliveryRaceSpecs()},
 	}
 	for _, area := range areas {
