@@ -302,6 +302,32 @@ func TestLargestValuesShrinkFirst(t *testing.T) {
 	require.Equal(t, "9 more…", v["…"])
 }
 
+// R91: the 4 KiB hold when every part is at its worst at once, and no part vanishes.
+func TestWorstCaseFits(t *testing.T) {
+	t.Parallel()
+	for _, unit := range []string{"<", "😀", `\`, `"`, "\u200b"} {
+		bad := strings.Repeat(unit, 2000)
+		object := map[string]any{"folder": bad, "executable": bad, "argv": []string{bad, bad}, "url": "https://" + bad}
+		for i := range 40 {
+			object[fmt.Sprint(bad[:len(unit)*50], i)] = bad
+		}
+		doc, err := json.Marshal(object)
+		require.NoError(t, err)
+		for _, kind := range []core.Kind{core.KindExec, core.KindPlugin} {
+			p := describe(t, core.RawAction{
+				Kind: kind, Title: bad, Summary: "a" + bad, Agent: bad, Tool: bad, Operation: bad, Arguments: doc, Details: doc,
+			}).Presentation
+			require.True(t, p.Truncated)
+			require.NotEmpty(t, p.Description)
+			require.Len(t, p.Lines, 6)
+			if kind == core.KindExec {
+				require.NotEmpty(t, p.Folder)
+				require.NotEmpty(t, p.Executable)
+			}
+		}
+	}
+}
+
 func TestDescribeRefuses(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -460,6 +486,29 @@ func TestText(t *testing.T) {
 	} {
 		require.Equal(t, want, r.Text(in, 40))
 	}
+}
+
+func FuzzDescribe(f *testing.F) {
+	for _, seed := range []string{
+		`{}`, `{"argv":["x","--token","y"],"env":["A=b"]}`, `{"command":"a\nb","cwd":"/x","more":[1]}`, `[["Cookie","x"]]`,
+		`{"a":{"b":{"c":{"d":{"e":{"f":{"g":1}}}}}}}`, `"{\"password\":\"x\"}"`, `{"\u200b":"\u202e<&>","url":"https://a@b"}`,
+		`[` + strings.Repeat(`"<<<<<<<<<<<<<<<<<<<<<<<<<<<<",`, 60) + `1e3]`, strings.Repeat("7", 400),
+	} {
+		f.Add([]byte(seed), "title", "agent", true)
+		f.Add([]byte(seed), "", "\u200b", false)
+	}
+	f.Fuzz(func(t *testing.T, args []byte, title, agent string, exec bool) {
+		a := core.RawAction{Kind: core.KindPlugin, Title: title, Summary: title + agent, Agent: agent, Tool: "x", Arguments: args}
+		if exec {
+			a.Kind = core.KindExec
+		}
+		d, err := redact.New().Describe(a)
+		if err != nil {
+			require.ErrorIs(t, err, core.ErrInvalid)
+			return
+		}
+		requireBounds(t, a.Kind, d)
+	})
 }
 
 func benchmarkDescribe(b *testing.B, size int) {

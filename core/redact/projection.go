@@ -18,7 +18,7 @@ const (
 )
 
 // fieldNames is room for the names of all fields and their punctuation.
-const fieldNames = 160
+const fieldNames = 192
 
 // leastSize is the size in JSON of the mark of a cut as a string.
 const leastSize = len(`"` + Cut + `"`)
@@ -140,16 +140,35 @@ func (s *subject) fit(p *part, budget int) {
 			return
 		}
 	}
-	room := budget - p.more - p.frame()
-	sizes := make([]int, len(p.kids))
-	for i := range p.kids {
-		sizes[i] = p.kids[i].size
-	}
-	level := waterLevel(sizes, room)
+	level := p.level(budget - p.more - p.frame())
 	for i := range p.kids {
 		s.fit(&p.kids[i], max(level, p.kids[i].floor()))
 	}
 	p.measure()
+}
+
+// level is the size to which larger members are cut so that all fit into room.
+// Members that cannot shrink so far take what they need, and the others share the
+// rest.
+func (p *part) level(room int) int {
+	for stuck := make([]bool, len(p.kids)); ; {
+		var sizes []int
+		for i := range p.kids {
+			if !stuck[i] {
+				sizes = append(sizes, p.kids[i].size)
+			}
+		}
+		level, settled := waterLevel(sizes, room), true
+		for i := range p.kids {
+			if floor := p.kids[i].floor(); !stuck[i] && floor > level {
+				stuck[i], settled = true, false
+				room -= floor
+			}
+		}
+		if settled {
+			return level
+		}
+	}
 }
 
 // floor is the least that a part can be cut to.

@@ -93,7 +93,7 @@ func TestSecrets(t *testing.T) {
 		"password with a dollar":      {"password=$ecret9", "password=[hidden]"},
 		"comma in a value":            {"password=a,b token=c,user=d", "password=[hidden] token=[hidden],user=d"},
 		"already hidden":              {"token=[hidden] Bearer [hidden]", "token=[hidden] Bearer [hidden]"},
-		"split by invisibles":         {"pass\u200bword=hun\u2060ter2!", "pass\u200bword=[hidden]!"},
+		"split by invisibles":         {"pass\u200bword=hun\u2060ter2! x", "pass\u200bword=[hidden] x"},
 		"Slack hook":                  {"https://hooks.slack.com/services/T0/B0/abc", "https://hooks.slack.com/services/[hidden]"},
 		"Discord hook":                {"https://discord.com/api/webhooks/1/abc", "https://discord.com/api/webhooks/[hidden]"},
 		"C++ scope":                   {"Token::New()", "Token::New()"},
@@ -101,7 +101,7 @@ func TestSecrets(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got, hidden := redact.Secrets(c.in)
-			require.Equal(t, strings.ReplaceAll(c.want, "[hidden]!", "[hidden]"), got)
+			require.Equal(t, c.want, got)
 			require.Equal(t, got != c.in, hidden)
 		})
 	}
