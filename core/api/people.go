@@ -140,6 +140,7 @@ type IssueCode struct {
 type Code struct {
 	Code      string      `json:"code"`
 	ExpiresAt core.Millis `json:"expires_at"`
+	Links     []string    `json:"links,omitempty" nullable:"false" doc:"For a chat account: where to press Start, one per bot that has such links."`
 }
 
 // SignIn is the body of POST /v1/signin.

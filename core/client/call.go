@@ -42,17 +42,19 @@ func (c *Client) do(ctx context.Context, call call) error {
 		}
 	}
 	b := backoff{budget: call.patience}
+	patient, done := ctx, context.CancelFunc(func() {})
+	if call.patience > 0 { // Attempts that hang use patience up too.
+		patient, done = context.WithTimeout(ctx, call.patience+call.wait)
+	}
+	defer done()
 	for {
 		err := c.attempt(ctx, &call, body)
 		if err == nil || ctx.Err() != nil {
 			return cause(ctx, err)
 		}
 		asked, again := worthRepeating(err, call.repeatable)
-		if !again {
-			return err
-		}
-		pause, patient := b.pause(asked)
-		if !patient {
+		pause, within := b.pause(asked)
+		if !again || !within || patient.Err() != nil {
 			return err
 		}
 		if c.cfg.Sleep(ctx, pause) != nil {
@@ -85,9 +87,13 @@ func worthRepeating(err error, repeatable bool) (after time.Duration, again bool
 	if !errors.Is(err, ErrUnreachable) {
 		return 0, false
 	}
+	return 0, repeatable || neverSent(err)
+}
+
+// neverSent reports whether no byte of the request left this machine.
+func neverSent(err error) bool {
 	var op *net.OpError
-	notSent := errors.As(err, &op) && op.Op == "dial"
-	return 0, repeatable || notSent
+	return errors.As(err, &op) && op.Op == "dial"
 }
 
 func (c *Client) attempt(ctx context.Context, call *call, body []byte) error {
@@ -104,12 +110,12 @@ func (c *Client) attempt(ctx context.Context, call *call, body []byte) error {
 	c.dress(r, body)
 	resp, err := c.http.Do(r)
 	if err != nil {
-		return unreachable(withoutURL(err))
+		return unreachable(call, withoutURL(err))
 	}
 	defer func() { _ = resp.Body.Close() }()
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	if err != nil {
-		return unreachable(withoutURL(err))
+		return unreachable(call, withoutURL(err))
 	}
 	return decode(resp, answer, call.into)
 }

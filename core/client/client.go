@@ -142,8 +142,8 @@ const (
 	longestPause  = 5 * time.Second
 )
 
-// backoff counts the pauses of one call. It measures patience by the pauses that it
-// made, not by a clock: an attempt that hangs is bounded by its own timeout.
+// backoff counts the pauses of one call against its patience. What attempts take
+// beside the pauses is the business of the call's own timer.
 type backoff struct {
 	next   time.Duration
 	slept  time.Duration

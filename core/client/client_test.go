@@ -162,6 +162,7 @@ func TestUnsafeCallsAreAttemptedOnce(t *testing.T) {
 	c := newClient(t, client.Config{BaseURL: x.base})
 	_, err := c.IssueToken(t.Context(), api.IssueToken{Runtime: "bot"})
 	require.ErrorIs(t, err, client.ErrUnreachable)
+	require.ErrorIs(t, err, core.ErrOutcomeUnknown, "it may have been issued")
 	require.Len(t, x.requests(), 1)
 
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -172,6 +173,8 @@ func TestUnsafeCallsAreAttemptedOnce(t *testing.T) {
 	refused := newClient(t, client.Config{BaseURL: "http://" + address, Sleep: atOnce(&pauses), Patience: time.Second})
 	_, err = refused.IssueToken(t.Context(), api.IssueToken{Runtime: "bot"})
 	require.ErrorIs(t, err, client.ErrUnreachable)
+	require.ErrorIs(t, err, core.ErrUnavailable, "nothing was issued")
+	require.NotErrorIs(t, err, core.ErrOutcomeUnknown)
 	require.NotZero(t, pauses.Load())
 	require.NotContains(t, err.Error(), "/v1/tokens")
 }

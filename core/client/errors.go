@@ -13,7 +13,8 @@ import (
 )
 
 // ErrUnreachable is a service that could not be reached, or stopped answering, for
-// as long as the client is patient. What a call would have changed is unknown.
+// as long as the client is patient. It comes with core.ErrUnavailable where the call
+// changed nothing, and with core.ErrOutcomeUnknown where its answer was lost.
 var ErrUnreachable = errors.New("the service cannot be reached")
 
 // CodeUnexpected is the code of an answer that is none of the service's: a proxy's
@@ -66,5 +67,23 @@ func problemOf(status int, contentType string, body []byte) *Error {
 	}}
 }
 
-// unreachable wraps the cause of a broken connection.
-func unreachable(cause error) error { return fmt.Errorf("%w: %w", ErrUnreachable, cause) }
+// unreachable says what is known after a connection broke.
+func unreachable(call *call, cause error) error {
+	known := core.ErrOutcomeUnknown
+	if call.method == http.MethodGet || neverSent(cause) {
+		known = core.ErrUnavailable
+	}
+	return &brokenError{known: known, cause: cause}
+}
+
+// brokenError reads as ErrUnreachable and its cause, and is also what is known of
+// the record.
+type brokenError struct {
+	known, cause error
+}
+
+// Error implements error.
+func (e *brokenError) Error() string { return ErrUnreachable.Error() + ": " + e.cause.Error() }
+
+// Unwrap returns all three.
+func (e *brokenError) Unwrap() []error { return []error{ErrUnreachable, e.known, e.cause} }

@@ -175,7 +175,7 @@ func (f *fakePeople) StartPair(_ context.Context, by core.Caller, id string, for
 }
 
 func (f *fakePeople) StartLink(context.Context, core.Caller, string, people.CodeForm) (people.IssuedCode, error) {
-	return people.IssuedCode{}, f.err
+	return people.IssuedCode{Code: people.SecretOf("link-code"), ExpiresAt: 9}, f.err
 }
 
 func (f *fakePeople) Apply(_ context.Context, by core.Caller, r people.Roster) ([]people.Change, error) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/saysohq/sayso/core"
 	"github.com/saysohq/sayso/core/api"
+	"github.com/saysohq/sayso/core/gateway"
 	"github.com/saysohq/sayso/core/people"
 )
 
@@ -135,6 +136,18 @@ func TestPeopleCalls(t *testing.T) {
 	}
 	require.Equal(t, http.StatusNoContent, e.do(t, adminBearer, http.MethodDelete, "/v1/people/p1/sessions/s1", "").Code)
 	require.Equal(t, http.StatusNoContent, e.do(t, adminBearer, http.MethodDelete, "/v1/me/session", "").Code)
+}
+
+// The link of a bot carries a code that is long enough to stand in a link.
+func TestLinkCodesComeWithTheBotsLinks(t *testing.T) {
+	t.Parallel()
+	e := newEdge(t, func(_ *gateway.Config, d *gateway.Deps) {
+		d.ChatLinks = func(code string) []string { return []string{"https://t.me/bot?start=" + code} }
+	})
+	w := e.do(t, adminBearer, http.MethodPost, "/v1/people/p1/codes", `{"purpose":"link","form":"link"}`)
+	require.JSONEq(t, `{"code":"link-code","expires_at":9,"links":["https://t.me/bot?start=link-code"]}`, w.Body.String())
+	w = e.do(t, adminBearer, http.MethodPost, "/v1/people/p1/codes", `{"purpose":"link","form":"typed"}`)
+	require.JSONEq(t, `{"code":"link-code","expires_at":9}`, w.Body.String())
 }
 
 // A roster that leaves identities out keeps them; an empty list unlinks all.

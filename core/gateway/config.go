@@ -104,8 +104,8 @@ type Timeouts struct {
 	Drain      time.Duration // After the stop, for requests under way; default 10 s.
 }
 
-// Deps are the services behind the edge. Metrics may be nil; everything else is
-// required.
+// Deps are the services behind the edge. Metrics and ChatLinks may be nil; everything
+// else is required.
 type Deps struct {
 	Approvals     Service
 	Ledger        Ledger
@@ -115,6 +115,9 @@ type Deps struct {
 	Views         *Views
 	// AgentText words the answer for the agent; presentation has it.
 	AgentText func(core.Approval) string
+	// ChatLinks are the messengers' own links that present a linking code to a bot
+	// ("https://t.me/bot?start=..."); nil when no messenger has them.
+	ChatLinks func(code string) []string
 	// Ready says what keeps this replica from serving; nil when nothing does.
 	Ready func(ctx context.Context) error
 	// Metrics is mounted at /metrics when it is not nil.

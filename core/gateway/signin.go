@@ -84,7 +84,11 @@ func (g *Gateway) issueCode(ctx context.Context, in *issueCodeInput) (*output[ap
 	if err != nil {
 		return nil, g.fail(ctx, err)
 	}
-	return &output[api.Code]{Status: http.StatusCreated, Body: api.Code{Code: code.Code.Reveal(), ExpiresAt: code.ExpiresAt}}, nil
+	out := api.Code{Code: code.Code.Reveal(), ExpiresAt: code.ExpiresAt}
+	if in.Body.Purpose == core.CodeLink && in.Body.Form == string(people.FormLink) && g.deps.ChatLinks != nil {
+		out.Links = g.deps.ChatLinks(out.Code)
+	}
+	return &output[api.Code]{Status: http.StatusCreated, Body: out}, nil
 }
 
 func (g *Gateway) listSessions(ctx context.Context, in *personInput) (*output[api.Sessions], error) {
