@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	"github.com/stretchr/testify/require"
@@ -126,6 +125,6 @@ func errorsContentFree(k *kit) {
 func errorsCoded(k *kit) {
 	for i, err := range k.failures() {
 		require.NotEqual(k.t, "internal", core.CodeOf(err), "failure %d: %v", i, err)
-		require.False(k.t, errors.Is(err, core.ErrUnavailable), "failure %d is nobody's outage", i)
+		require.NotErrorIs(k.t, err, core.ErrUnavailable, "failure %d is nobody's outage", i)
 	}
 }

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -19,6 +20,8 @@ func listSpecs() []spec {
 		{"C48 C51 who sees what", listViewers},
 		{"C47 an explicit list hides from owners", listReviewersHideFromOwners},
 		{"a disabled person sees nothing", listDisabled},
+		{"C44 history past retention is not told, pruned or not", listRetention},
+		{"a list keeps to its closed sets", listInvalid},
 	}
 }
 
@@ -179,4 +182,21 @@ func listDisabled(k *kit) {
 	k.create(withReviewers("bob"))
 	bob := k.disable("bob")
 	require.Empty(k.t, k.list(core.ListQuery{Viewer: &bob}).Approvals)
+}
+
+func listRetention(k *kit) {
+	k.deny(k.create().ID)
+	k.h.Advance(core.Retention*time.Millisecond - time.Second)
+	require.Len(k.t, k.list(core.ListQuery{}).Approvals, 1)
+	k.h.Advance(2 * time.Second)
+	recent := k.create()
+	require.Equal(k.t, []string{recent.ID}, idsOf(k.list(core.ListQuery{})))
+	require.Empty(k.t, k.list(core.ListQuery{Status: core.StatusDenied}).Approvals)
+}
+
+func listInvalid(k *kit) {
+	for _, q := range []core.ListQuery{{Limit: -1}, {Limit: core.MaxPage + 1}, {Status: "waiting"}} {
+		_, err := k.List(k.ctx, q)
+		require.ErrorIs(k.t, err, core.ErrInvalid)
+	}
 }

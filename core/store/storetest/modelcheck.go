@@ -62,7 +62,7 @@ func (m *model) check() {
 	now := m.now()
 	for i, r := range newest {
 		got := page.Approvals[i]
-		require.True(m.t, r.want.ID == got.ID, "newest first")
+		require.Equal(m.t, r.want.ID, got.ID, "newest first")
 		require.NoError(m.t, got.Check())
 		r.expire(now)
 		m.settle(r, got, now)
@@ -98,7 +98,7 @@ func (m *model) checkHistory(r *modelRow, got core.Approval) {
 		}
 		if r.seen.Status.Terminal() {
 			require.Equal(m.t, r.seen.Status, got.Status)
-			require.True(m.t, r.seen.Resolution == got.Resolution, "a terminal answer changed")
+			require.Equal(m.t, r.seen.Resolution, got.Resolution, "a terminal answer changed")
 		} else {
 			require.Greater(m.t, got.CardRevision, r.seen.CardRevision, "a card tells of the answer")
 		}

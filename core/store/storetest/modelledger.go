@@ -238,6 +238,6 @@ func (m *model) adopt() {
 	m.decided(r, m.adopting(r.want.ID, a))
 	found, err := m.DeliveryAt(m.ctx, core.AccountRef{Channel: d.Channel, Account: d.Account}, a.Locator)
 	require.NoError(m.t, err)
-	require.True(m.t, d.ID == found.ID)
+	require.Equal(m.t, d.ID, found.ID)
 	require.Equal(m.t, core.DeliveryOpen, found.State)
 }

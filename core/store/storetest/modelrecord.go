@@ -63,7 +63,7 @@ func (m *model) put(c core.NewApproval, content string, refusal error) {
 	case newest != nil && newest.want.Status != core.StatusExpired && newest.want.Reason != core.ReasonRuntimeRestart:
 		require.NoError(m.t, err)
 		require.True(m.t, made.Existing)
-		require.True(m.t, newest.want.ID == made.Approval.ID, "a retry finds the newest row of its key")
+		require.Equal(m.t, newest.want.ID, made.Approval.ID, "a retry finds the newest row of its key")
 		return
 	case refusal != nil:
 		require.ErrorIs(m.t, err, refusal)
@@ -77,7 +77,7 @@ func (m *model) put(c core.NewApproval, content string, refusal error) {
 	require.Equal(m.t, c.ExpiresIn, made.Approval.ExpiresAt-now)
 	r := &modelRow{want: made.Approval, content: content, cards: map[string]core.Delivery{}}
 	if newest != nil {
-		require.True(m.t, newest.want.ID == made.Approval.Supersedes)
+		require.Equal(m.t, newest.want.ID, made.Approval.Supersedes)
 		require.Equal(m.t, newest.want.KeyGeneration+1, made.Approval.KeyGeneration)
 	}
 	m.rows = append(m.rows, r)
@@ -127,7 +127,7 @@ func (m *model) decided(r *modelRow, c core.Decide) {
 		m.took(r, got.Approval)
 	}
 	if applied {
-		require.True(m.t, c.AttemptID == got.Approval.AttemptID)
+		require.Equal(m.t, c.AttemptID, got.Approval.AttemptID)
 	}
 }
 
