@@ -24,6 +24,7 @@ func clickCases() []testCase {
 		{"platform_copy_for_adoption", platformCopy},
 		{"forwarded_copy_is_not_ours", forwardedCopy},
 		{"forged_and_foreign_payloads_84_85", forged},
+		{"stale_button_of_a_closed_card_95", staleButton},
 		{"every_click_gets_one_answer_92_94", oneAnswer},
 		{"double_click_is_two_answered_clicks_99", doubleClick},
 		{"long_answer_is_cut", longAnswer},
@@ -157,6 +158,25 @@ func forged(t *testing.T, b *bundle) {
 		_, err = b.codec.Decode(b.ch.Ref(), clicks[n].Payload)
 		require.ErrorIs(t, err, p.err)
 	}
+}
+
+// staleButton: a client that still shows the old buttons, or a modified one,
+// presses what the card no longer has.
+func staleButton(t *testing.T, b *bundle) {
+	in := new(Inbox)
+	b.receive(t, b.ch, in)
+	locator, _ := b.send(t, b.Group, pending())
+	button, ok := b.shown(t, locator).Button("Deny")
+	require.True(t, ok)
+	_, err := b.ch.Edit(b.ctx, locator, b.render(t, resolved()))
+	require.NoError(t, err)
+	text, _ := b.press(t, Press{Person: b.Owner, Message: locator, Forged: button.Payload})
+	require.Equal(t, "ok", text)
+	clicks, err := in.AwaitClicks(b.ctx, 1)
+	require.NoError(t, err)
+	require.Equal(t, locator, clicks[0].Message)
+	require.Equal(t, button.Payload, clicks[0].Payload)
+	require.NotContains(t, clicks[0].Copy.Payloads, button.Payload, "the card does not carry it any more")
 }
 
 func oneAnswer(t *testing.T, b *bundle) {

@@ -27,18 +27,18 @@ func (a address) String() string {
 	return s
 }
 
-func parseAddress(op, s string) (address, error) {
+func parseAddress(s string) (address, error) {
 	chatText, threadText, hasThread := strings.Cut(s, "/")
 	chat, err := strconv.ParseInt(chatText, 10, 64)
 	if err != nil || chat == 0 {
-		return address{}, &channels.Error{Class: core.FailureRejected, Op: op, Detail: "the address is not a chat id", NotSent: true}
+		return address{}, &channels.Error{Class: core.FailureRejected, Op: opSend, Detail: "the address is not a chat id", NotSent: true}
 	}
 	if !hasThread {
 		return address{chat: chat}, nil
 	}
 	thread, err := strconv.Atoi(threadText)
 	if err != nil || thread < generalTopic {
-		return address{}, &channels.Error{Class: core.FailureRejected, Op: op, Detail: "the address names no topic", NotSent: true}
+		return address{}, &channels.Error{Class: core.FailureRejected, Op: opSend, Detail: "the address names no topic", NotSent: true}
 	}
 	if thread == generalTopic {
 		thread = 0

@@ -42,6 +42,14 @@ type spot struct {
 func (c *Channel) handle(ctx context.Context, in channels.Inbound, u *models.Update) {
 	ctx, cancel := context.WithTimeout(ctx, updateTime)
 	defer cancel()
+	defer func() {
+		if recover() != nil { // A fault of this package; in's own are caught where it is called.
+			c.panicked(ctx, u.ID, "update")
+			if u.CallbackQuery != nil {
+				c.answerClick(ctx, u.CallbackQuery.ID, channels.Answer{Text: presentation.AnswerUnclear, Alert: true})
+			}
+		}
+	}()
 	switch {
 	case u.CallbackQuery != nil:
 		c.handleClick(ctx, in, u.ID, u.CallbackQuery)
@@ -114,6 +122,9 @@ func spotOf(m *models.Message) spot {
 func (c *Channel) copyOf(m *models.Message) channels.MessageCopy {
 	copied := channels.MessageCopy{
 		SentByUs: m.From != nil && m.From.ID == c.botID && m.ForwardOrigin == nil && m.ViaBot == nil,
+	}
+	if m.ReplyMarkup == nil { // The keyboard was taken away meanwhile.
+		return copied
 	}
 	for _, row := range m.ReplyMarkup.InlineKeyboard {
 		for _, b := range row {

@@ -16,7 +16,7 @@ import (
 
 // Send implements channels.Channel. Errors: *channels.Error.
 func (c *Channel) Send(ctx context.Context, to string, r channels.Rendered) (string, error) {
-	a, err := parseAddress(opSend, to)
+	a, err := parseAddress(to)
 	if err != nil {
 		return "", err
 	}
@@ -128,7 +128,7 @@ const (
 // Errors: *channels.Error. A call that fails half-way is repeated from the start:
 // reading a part twice does no harm.
 func (c *Channel) SendDetail(ctx context.Context, to, card string, shown presentation.Card) error {
-	a, err := parseAddress(opSend, to)
+	a, err := parseAddress(to)
 	if err != nil {
 		return err
 	}

@@ -155,12 +155,12 @@ func TestLinkable(t *testing.T) {
 func TestAddresses(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{"5": "5", "-100123": "-100123", "-100123/42": "-100123/42", "-100123/1": "-100123", "+5": "5"} {
-		a, err := parseAddress(opSend, in)
+		a, err := parseAddress(in)
 		require.NoError(t, err)
 		require.Equal(t, want, a.String())
 	}
 	for _, in := range []string{"", "0", "x", "5/", "5/0", "5/x", "5/-1", "99999999999999999999"} {
-		_, err := parseAddress(opSend, in)
+		_, err := parseAddress(in)
 		require.Error(t, err, in)
 	}
 	for _, in := range []string{"", "5", "5:", "5:0", "5:-1", "0:5", "5:x", "x:5"} {
