@@ -87,6 +87,9 @@ const (
 	recheckAfter = 700 * time.Millisecond
 	// stopGrace is how long updates under way may take to end after a stop.
 	stopGrace = 10 * time.Second
+	// idleConnections are kept to the one host: about what 30 calls a second need,
+	// the platform's limit for a bot.
+	idleConnections = 16
 )
 
 // New makes a channel; it calls nobody. Errors: a core.FieldError for a token or
@@ -154,7 +157,9 @@ func (cfg *Config) check() error {
 	if cfg.Transport == nil {
 		// One channel's connections are its own, so that closing them hits nobody else.
 		if t, ok := http.DefaultTransport.(*http.Transport); ok {
-			cfg.Transport = t.Clone()
+			own := t.Clone()
+			own.MaxIdleConnsPerHost = idleConnections
+			cfg.Transport = own
 		}
 	}
 	if cfg.Pause == nil {

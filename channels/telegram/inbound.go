@@ -3,6 +3,7 @@ package telegram
 import (
 	"context"
 	"log/slog"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
@@ -20,8 +21,9 @@ const realm = "telegram"
 // that answer.
 const updateTime = 45 * time.Second
 
-// The kinds of update that are asked for. The platform remembers the list across
-// deployments, so it is sent every time.
+// allowedUpdates are the kinds of update that are asked for. The platform remembers
+// the list across deployments, so it is sent every time. That the bot was removed
+// or blocked is not among them: the next call to that chat says so.
 func allowedUpdates() []string { return []string{"message", "callback_query"} }
 
 // The accounts behind which real people hide in groups.
@@ -44,7 +46,7 @@ func (c *Channel) handle(ctx context.Context, in channels.Inbound, u *models.Upd
 	defer cancel()
 	defer func() {
 		if recover() != nil { // A fault of this package; in's own are caught where it is called.
-			c.panicked(ctx, u.ID, "update")
+			c.panicked(ctx, u.ID, "update", string(debug.Stack()))
 			if u.CallbackQuery != nil {
 				c.answerClick(ctx, u.CallbackQuery.ID, channels.Answer{Text: presentation.AnswerUnclear, Alert: true})
 			}
@@ -73,9 +75,9 @@ func serial(u *models.Update) string {
 
 func (c *Channel) handleClick(ctx context.Context, in channels.Inbound, id int64, q *models.CallbackQuery) {
 	click, where := c.click(q)
-	answer, fine := guarded(func() channels.Answer { return in.Click(ctx, click) })
-	if !fine {
-		c.panicked(ctx, id, "click")
+	answer, stack := guarded(func() channels.Answer { return in.Click(ctx, click) })
+	if stack != "" {
+		c.panicked(ctx, id, "click", stack)
 		answer = channels.Answer{Text: presentation.AnswerUnclear, Alert: true}
 	}
 	if answer.Prompt != nil && !c.ask(ctx, in, where, q.From, answer.Prompt) {
@@ -171,9 +173,9 @@ func (c *Channel) handleText(ctx context.Context, in channels.Inbound, id int64,
 		return
 	}
 	where := spotOf(m)
-	answer, fine := guarded(func() channels.Answer { return in.Text(ctx, text) })
-	if !fine {
-		c.panicked(ctx, id, "text")
+	answer, stack := guarded(func() channels.Answer { return in.Text(ctx, text) })
+	if stack != "" {
+		c.panicked(ctx, id, "text", stack)
 		answer = channels.Answer{Text: presentation.AnswerUnclear}
 	}
 	if answer.Prompt != nil && m.From != nil && !c.ask(ctx, in, where, *m.From, answer.Prompt) {
@@ -228,17 +230,18 @@ func (c *Channel) command(text string) (plain string, isCommand, ours bool) {
 	return word + text[end:], true, mine == "" || strings.EqualFold(name, mine)
 }
 
-// guarded runs f and reports false when it panicked: one update must not end the
-// process, nor its user's queue.
-func guarded(f func() channels.Answer) (a channels.Answer, fine bool) {
+// guarded runs f and returns the stack where it panicked, "" when it did not: one
+// update must not end the process, nor its user's queue.
+func guarded(f func() channels.Answer) (a channels.Answer, stack string) {
 	defer func() {
-		if !fine {
-			_ = recover() // The value may repeat content; that it happened is logged.
+		if recover() != nil { // The value itself may repeat content.
+			stack = string(debug.Stack())
 		}
 	}()
-	return f(), true
+	return f(), ""
 }
 
-func (c *Channel) panicked(ctx context.Context, update int64, kind string) {
-	c.log.LogAttrs(ctx, slog.LevelError, "handler panicked", slog.Int64("update", update), slog.String("kind", kind))
+func (c *Channel) panicked(ctx context.Context, update int64, kind, stack string) {
+	c.log.LogAttrs(ctx, slog.LevelError, "handler panicked",
+		slog.Int64("update", update), slog.String("kind", kind), slog.String("stack", stack))
 }

@@ -119,17 +119,30 @@ func (c *Channel) poll(ctx context.Context, in channels.Inbound) error {
 			continue
 		}
 		tries = 0
-		for _, raw := range batch {
-			u, id := c.decode(ctx, raw)
-			if u == nil {
-				w.skip(id)
-				continue
-			}
-			w.start(id, serial(u), func() { c.handle(work, in, u) })
+		if !c.begin(ctx, batch, w, func(u *models.Update) { c.handle(work, in, u) }) {
+			_ = c.cfg.Pause(ctx, firstPause) // Nothing can confirm it: do not run hot.
 		}
 		w.settle(ctx, c.recheck)
 	}
 	return nil
+}
+
+// begin starts the work on a batch. It reports false when the platform handed out
+// something without even an id, which no offset can get past.
+func (c *Channel) begin(ctx context.Context, batch []json.RawMessage, w *window, run func(*models.Update)) bool {
+	named := true
+	for _, raw := range batch {
+		u, id := c.decode(ctx, raw)
+		switch {
+		case u != nil:
+			w.start(id, serial(u), func() { run(u) })
+		case id != 0:
+			w.skip(id)
+		default:
+			named = false
+		}
+	}
+	return named
 }
 
 // confirm tells the platform, when we stop, what was finished, so that the next
