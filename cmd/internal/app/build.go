@@ -179,7 +179,7 @@ func (b *builder) buildWorker(p *parts) error {
 		Name: newID(), PublicURL: b.Config.PublicURL, Zone: b.zone, Budgets: budgets,
 	}, deliveries.Deps{
 		Store: b.ledger, Rows: b.ledger, Convergence: b.ledger, Records: b.records, People: b.store,
-		Router: b.planner(), Clock: b.records, Hints: b.bus, Publisher: b.bus, Channels: p.channels,
+		Router: b.planner(), Leases: sqlite.Leases{Store: b.store}, Clock: b.records, Hints: b.bus, Publisher: b.bus, Channels: p.channels,
 		Metrics: metrics, Logger: b.Logger.With("part", "deliveries"), Now: b.Now,
 	})
 	return nil
@@ -202,11 +202,13 @@ func (b *builder) buildEdge(ctx context.Context, p *parts, ring *keyring.Ring) e
 	p.gateway, err = gateway.New(gateway.Config{
 		PublicURL: b.Config.PublicURL, Hosts: b.Config.AllowedHosts,
 		RequestsPerSecond: b.Config.Limits.RequestsPerS, Burst: b.Config.Limits.RequestsBurst,
+		CLIAllow: b.Config.CLIAllow, OpenMetrics: b.Config.OpenMetrics,
 	}, gateway.Deps{
 		Approvals: p.service, Ledger: b.ledger, People: p.people, Authenticator: p.people, Clock: b.records,
 		Views: views, AgentText: presentation.AgentText, Ready: b.ready,
-		Metrics: promhttp.HandlerFor(b.registry, promhttp.HandlerOpts{}),
-		Logger:  b.Logger.With("part", "http"), Now: b.Now,
+		ChatLinks: p.chatLinks,
+		Metrics:   promhttp.HandlerFor(b.registry, promhttp.HandlerOpts{}),
+		Logger:    b.Logger.With("part", "http"), Now: b.Now,
 	})
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"path/filepath"
 
+	"github.com/saysohq/sayso/channels/telegram"
 	"github.com/saysohq/sayso/core"
 	"github.com/saysohq/sayso/core/people"
 )
@@ -19,6 +20,18 @@ type linker struct{ *people.Service }
 func (l linker) PeekLink(ctx context.Context, code string) (core.Principal, string, error) {
 	r, err := l.Service.PeekLink(ctx, code)
 	return r.Person, r.CodeHash, err
+}
+
+// chatLinks are the links of the bots that present a linking code when somebody
+// presses Start. A bot whose name the platform has not told yet has none.
+func (p *parts) chatLinks(code string) []string {
+	var links []string
+	for _, c := range p.channels {
+		if t, ok := c.(*telegram.Channel); ok && t.Username() != "" {
+			links = append(links, "https://t.me/"+url.PathEscape(t.Username())+"?start="+url.QueryEscape(code))
+		}
+	}
+	return links
 }
 
 // ready does what a start must leave behind before it says that it is ready: the

@@ -22,6 +22,9 @@ type Config struct {
 	Timezone string `koanf:"timezone"`
 	// CLIAllow lets `sayso resolve` allow; otherwise the CLI can only deny.
 	CLIAllow bool `koanf:"cli_allow"`
+	// OpenMetrics serves /metrics without a bearer, for an address that only the
+	// operator's own network reaches.
+	OpenMetrics bool `koanf:"open_metrics"`
 	// SecretKeyFile holds the 32-byte key that seals keys in the database; default
 	// is a file in Data that the first start makes.
 	SecretKeyFile string `koanf:"secret_key_file"`

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/mattn/go-isatty"
+	"github.com/spf13/cobra"
+
+	"github.com/saysohq/sayso/cmd/internal/app"
+	"github.com/saysohq/sayso/cmd/internal/config"
+)
+
+func newServe(c *connection) *cobra.Command {
+	var file, listen, publicURL, level string
+	cmd := &cobra.Command{
+		Use: "serve", GroupID: "serve", Short: "Run the service",
+		Long: "Run the service: on loopback, with its embedded database in the data folder, unless\n" +
+			"configured otherwise. It needs no configuration, no account and no other service.",
+		Args: exactly(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if file == "" {
+				file = c.variable("SAYSO_CONFIG")
+			}
+			folder, err := c.folder()
+			if err != nil {
+				return err
+			}
+			cfg, err := config.Load(file, c.env.environ, func(cfg *config.Config) {
+				if c.data != "" || cfg.Data == "" {
+					cfg.Data = folder
+				}
+				set(&cfg.Listen, listen)
+				set(&cfg.PublicURL, publicURL)
+				set(&cfg.Log.Level, level)
+			})
+			if err != nil {
+				return usage("%w", err)
+			}
+			return app.Run(cmd.Context(), app.Options{
+				Config: cfg, Logger: newLogger(c.env.stderr, cfg.Log), Now: time.Now,
+				OnReady: func(r app.Ready) { c.greet(r) },
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&file, "config", "", "configuration file, YAML (SAYSO_CONFIG)")
+	f.StringVar(&listen, "listen", "", "address of the HTTP service (default 127.0.0.1:7788)")
+	f.StringVar(&publicURL, "public-url", "", "trusted origin of links")
+	f.StringVar(&level, "log-level", "", "debug, info, warn or error")
+	return cmd
+}
+
+func set(field *string, value string) {
+	if value != "" {
+		*field = value
+	}
+}
+
+// newLogger writes to standard error: lines of text where somebody reads them,
+// JSON otherwise, unless the configuration says which.
+func newLogger(out io.Writer, l config.Log) *slog.Logger {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(l.Level)); err != nil {
+		level = slog.LevelInfo // Validated before: it cannot be anything else.
+	}
+	options := &slog.HandlerOptions{Level: level}
+	if l.Format == "text" {
+		return slog.New(slog.NewTextHandler(out, options))
+	}
+	return slog.New(slog.NewJSONHandler(out, options))
+}
+
+// greet prints the next steps. The first sign-in code goes to the terminal, or to
+// a private file where there is none: never to a log.
+func (c *connection) greet(r app.Ready) {
+	link := r.URL + "/signin#code=" + r.First.Reveal()
+	var b strings.Builder
+	fmt.Fprintf(&b, "\nsayso is ready at %s (data in %s)\n\n", r.URL, r.Data)
+	if !r.First.Empty() {
+		if isTerminal(c.env.stdout) {
+			fmt.Fprintf(&b, "1. Sign in as the first admin (once, within 15 minutes):\n   %s\n", link)
+		} else if path, err := saveFirst(r.Data, link); err == nil {
+			fmt.Fprintf(&b, "1. Sign in as the first admin with the link in %s (once, within 15 minutes)\n", path)
+		} else {
+			fmt.Fprintf(&b, "1. The first sign-in link could not be written: run sayso serve in a terminal\n")
+		}
+	} else {
+		fmt.Fprintf(&b, "1. Open %s/ (sign another browser in with: %s pair)\n", r.URL, c.self())
+	}
+	fmt.Fprintf(&b, "2. Ask, in another terminal:\n   %s ask \"Deploy build 42 to production\"\n", c.self())
+	if len(r.Telegram) > 0 {
+		fmt.Fprintf(&b, "3. Telegram is connected (%d bot); link your chat with:\n   %s link\n", len(r.Telegram), c.self())
+	} else {
+		fmt.Fprintf(&b, "3. Connect Telegram: make a bot with @BotFather, then start with its token:\n"+
+			"   SAYSO_TELEGRAM_TOKEN=123456:... %s serve   and link your chat: %s link\n", c.self(), c.self())
+	}
+	fmt.Fprintf(&b, "\nAn agent that runs as this same user (%s) can read these files and answer for you:\n"+
+		"against such an agent this service can only advise. Run it as a user of its own.\n\n", userName())
+	fmt.Fprint(c.env.stdout, b.String())
+}
+
+// self is how this binary was called, for commands to be pasted.
+func (c *connection) self() string {
+	name := os.Args[0]
+	if filepath.Base(name) == name {
+		name = "sayso"
+	}
+	if c.data != "" {
+		name += " --data " + c.data
+	}
+	return name
+}
+
+func userName() string {
+	if u := os.Getenv("USER"); u != "" {
+		return u
+	}
+	return fmt.Sprintf("uid %d", os.Getuid())
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && isTerminalFile(f)
+}
+
+func isTerminalFile(f *os.File) bool {
+	return isatty.IsTerminal(f.Fd()) || isatty.IsCygwinTerminal(f.Fd())
+}
+
+func saveFirst(folder, link string) (string, error) {
+	path := filepath.Join(folder, app.BootstrapFile)
+	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
+		return "", err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return "", err
+	}
+	if _, err := fmt.Fprintln(f, link); err != nil {
+		_ = f.Close() // The first error is the one to report.
+		return "", err
+	}
+	return path, f.Close()
+}
