@@ -13,6 +13,8 @@ func adoptionSpecs() []spec {
 		{"no adoption where any condition fails", adoptRefused},
 		{"an adoption is undone with a decision that fails its guard", adoptGuarded},
 		{"a loser's adoption reports the winner", adoptLoser},
+		{"a row that has its message adopts no second one", adoptSecond},
+		{"a moved chat's orphan is found at either address", adoptMoved},
 	}
 }
 
@@ -140,4 +142,39 @@ func adoptLoser(k *kit) {
 	require.NoError(k.t, err)
 	require.False(k.t, got.Applied)
 	require.Equal(k.t, won.Resolution, got.Approval.Resolution)
+}
+
+// The first send may have arrived; the second did. One row follows one message.
+func adoptSecond(k *kit) {
+	made := k.create(withCards("chat-1"))
+	w := k.due(1)[0]
+	k.begin(w)
+	require.NoError(k.t, k.Release(k.ctx, ambiguous(w)))
+	k.advance(1_000)
+	k.show(k.due(1)[0], "message-2")
+	_, err := k.Decide(k.ctx, k.adopting(made.ID, adopt("chat-1", "orphan")))
+	require.ErrorIs(k.t, err, core.ErrConflict)
+	k.waits(made.ID)
+	require.Equal(k.t, "message-2", k.reread(w).Locator)
+}
+
+func adoptMoved(k *kit) {
+	mover := k.create(withCards("chat-1"))
+	made := k.create(withCards("chat-1"))
+	works := k.due(2)
+	for _, w := range works {
+		k.begin(w)
+	}
+	for _, w := range works {
+		r := ambiguous(w)
+		if w.Approval.ID == mover.ID {
+			r = moved(w, "chat-9")
+		}
+		require.NoError(k.t, k.Release(k.ctx, r))
+	}
+	for _, address := range []string{"chat-1", "chat-9"} {
+		can, err := k.Adoptable(k.ctx, made.ID, adopt(address, "orphan"))
+		require.NoError(k.t, err)
+		require.True(k.t, can, address)
+	}
 }

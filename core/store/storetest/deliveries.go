@@ -64,8 +64,18 @@ func leaseTakenOver(k *kit) {
 	require.Len(k.t, works, 1)
 	require.True(k.t, works[0].TakenOver)
 	require.Equal(k.t, core.DeliverySending, works[0].Delivery.State)
+	require.True(k.t, works[0].Delivery.Ambiguous, "its send may have arrived")
 	require.Greater(k.t, works[0].Delivery.Fence, first.Delivery.Fence)
 	require.Equal(k.t, otherWorker, works[0].Delivery.LeaseHolder)
+
+	// A holder that never began leaves nothing in doubt.
+	idle := k.create(withCards("chat-2"))
+	w, _ := k.claimOf(idle.ID)
+	k.advanceTo(w.Delivery.LeaseUntil)
+	again, _ := k.claimOf(idle.ID)
+	require.True(k.t, again.TakenOver)
+	require.False(k.t, again.Delivery.Ambiguous)
+	require.Equal(k.t, core.DeliveryPlanned, again.Delivery.State)
 }
 
 func leaseStale(k *kit) {
