@@ -98,7 +98,9 @@ func (t *tx) epoch(runtime, instance string) (int64, error) {
 func (t *tx) existing(a *core.Approval) (core.Created, error) {
 	found, err := t.find(a.ID)
 	switch {
-	case err == nil && found.RequestHash == a.RequestHash && found.Runtime == a.Runtime:
+	case err == nil && found.Runtime != a.Runtime: // No runtime ever sees another's row (R155).
+		return core.Created{}, core.ErrIDTaken
+	case err == nil && found.RequestHash == a.RequestHash:
 		return t.present(found)
 	case err == nil:
 		return core.Created{Approval: found, Existing: true}, core.ErrIDTaken

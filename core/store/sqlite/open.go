@@ -74,8 +74,9 @@ func dataSource(path, lock string, pragmas ...string) string {
 		"foreign_keys(1)",
 		"journal_mode(WAL)",
 		"synchronous(FULL)",
-		"temp_store(MEMORY)", // Savepoints journal in memory, not in a temporary file.
-		"cache_size(-16000)", // KiB: a full batch fits.
+		"temp_store(MEMORY)",           // Savepoints journal in memory, not in a temporary file.
+		"cache_size(-16000)",           // KiB: a full batch fits.
+		"journal_size_limit(67108864)", // Bytes that the log keeps after a burst.
 	}, pragmas...) {
 		q.Add("_pragma", p)
 	}

@@ -28,17 +28,31 @@ func newStatements(prepare func(ctx context.Context, query string) (*sql.Stmt, e
 }
 
 func (p *statements) get(ctx context.Context, query string) (*sql.Stmt, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if s, ok := p.byText[query]; ok {
+	if s := p.known(query, nil); s != nil {
 		return s, nil
 	}
+	// Not under the lock: preparing may wait for a connection, and those who have
+	// their statement must not wait with it.
 	s, err := p.prepare(ctx, query) //nolint:sqlclosecheck // Kept; close ends them all.
 	if err != nil {
 		return nil, err
 	}
-	p.byText[query] = s
-	return s, nil
+	return p.known(query, s), nil
+}
+
+// known returns the statement that is kept for a text, keeping a fresh one if
+// there is none.
+func (p *statements) known(query string, fresh *sql.Stmt) *sql.Stmt {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s, ok := p.byText[query]
+	switch {
+	case ok && fresh != nil:
+		_ = fresh.Close() // Somebody else was faster.
+	case !ok && fresh != nil:
+		p.byText[query], s = fresh, fresh
+	}
+	return s
 }
 
 func (p *statements) close() {
