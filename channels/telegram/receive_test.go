@@ -2,7 +2,12 @@ package telegram_test
 
 import (
 	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -283,4 +288,69 @@ func TestRateLimitedPoll(t *testing.T) {
 	r.s.Script.Add(fakes.Fault{Kind: fakes.FaultRateLimit, Op: fakes.OpReceive, Delay: 77 * time.Second})
 	r.receive(t, new(channeltest.Inbox))
 	require.Equal(t, 77*time.Second, <-waits)
+}
+
+// TestUnreadableUpdates: what cannot be read counts as ended, and what has not
+// even an id does not make the loop run hot.
+func TestUnreadableUpdates(t *testing.T) {
+	t.Parallel()
+	const click = `{"update_id":7,"callback_query":{"id":"q","from":{"id":1,"first_name":"A"},"chat_instance":"c","data":"d"}}`
+	polls := make(chan map[string]any, 100)
+	pauses := make(chan time.Duration, 100)
+	first := true
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/getMe"):
+			_, _ = io.WriteString(w, `{"ok":true,"result":{"id":7000000001,"username":"sayso_bot"}}`)
+		case strings.HasSuffix(r.URL.Path, "/getUpdates"):
+			var asked map[string]any
+			_ = json.NewDecoder(r.Body).Decode(&asked)
+			polls <- asked
+			if first {
+				first = false
+				_, _ = io.WriteString(w, `{"ok":true,"result":[{"update_id":5,"message":"odd"},{"update_id":6,"message":{"chat":7}},`+click+`,{"message":{}},null]}`)
+				return
+			}
+			<-r.Context().Done()
+		default:
+			_, _ = io.WriteString(w, `{"ok":true,"result":true}`)
+		}
+	}))
+	t.Cleanup(server.Close)
+	ch, err := telegram.New(telegram.Config{
+		Token: fake.DefaultToken, APIBase: server.URL, Transport: &http.Transport{},
+		Pause: func(ctx context.Context, d time.Duration) error {
+			pauses <- d
+			return noPause(ctx, d)
+		},
+	}, codec(t))
+	require.NoError(t, err)
+	t.Cleanup(ch.Close)
+	in := new(channeltest.Inbox)
+	room{ctx: t.Context(), ch: ch}.receive(t, in)
+	_, err = in.AwaitClicks(t.Context(), 1)
+	require.NoError(t, err)
+	require.NotContains(t, <-polls, "offset")
+	require.InDelta(t, 8, (<-polls)["offset"], 0)
+	require.Positive(t, <-pauses)
+}
+
+// TestDuplicateUpdate: the platform hands the same click out twice; both copies
+// reach the inbound, whose store makes the second harmless, and both are finished.
+func TestDuplicateUpdate(t *testing.T) {
+	t.Parallel()
+	r := setup(t, nil)
+	in := new(channeltest.Inbox)
+	r.receive(t, in)
+	press := fake.Press{User: owner, Message: r.post(t, text(owner)), Label: "Deny"}
+	query, err := r.s.Press(press)
+	require.NoError(t, err)
+	_, err = r.s.AwaitReply(r.ctx, query)
+	require.NoError(t, err)
+	require.NoError(t, r.s.Redeliver(query, press))
+	clicks, err := in.AwaitClicks(r.ctx, 2)
+	require.NoError(t, err)
+	require.Equal(t, clicks[0], clicks[1])
+	require.NoError(t, r.s.AwaitConfirmed(r.ctx))
+	require.Empty(t, r.s.Violations.List())
 }

@@ -45,7 +45,7 @@ func TestLayoutAlwaysFits(t *testing.T) {
 			Title: someText(80).Draw(t, "title"), Pill: "Reaches out", Summary: someText(500).Draw(t, "summary"),
 			Command: someText(2_000).Draw(t, "command"), Marks: []string{"Some values are hidden."}, CutMark: "Not all of it fits here.",
 		}
-		for i := range rapid.SampledFrom([]int{0, 1, 7, 12, 60}).Draw(t, "facts") {
+		for i := range rapid.SampledFrom([]int{0, 1, 7, 12, 60, 200}).Draw(t, "facts") {
 			card.Facts = append(card.Facts, presentation.Fact{Label: fmt.Sprint("F", i), Value: someText(600).Draw(t, "fact"), Code: i%2 == 0})
 		}
 		if rapid.Bool().Draw(t, "terminal") {

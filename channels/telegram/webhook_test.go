@@ -78,7 +78,7 @@ func TestWebhookBeforeRun(t *testing.T) {
 	r := hooked(t)
 	press, err := r.s.Press(fake.Press{User: owner, Message: r.post(t, text(owner)), Label: "Deny"})
 	require.NoError(t, err)
-	registerOnly(t, r)
+	require.NoError(t, r.s.Register("https://sayso.example.com/telegram/x", hookSecret)) // By a process that has stopped.
 	statuses, err := r.s.AwaitWebhook(r.ctx, 2)
 	require.NoError(t, err)
 	require.Equal(t, http.StatusServiceUnavailable, statuses[0])
@@ -86,20 +86,6 @@ func TestWebhookBeforeRun(t *testing.T) {
 	_, err = r.s.AwaitReply(r.ctx, press)
 	require.NoError(t, err)
 	require.NoError(t, r.s.AwaitConfirmed(r.ctx))
-}
-
-// registerOnly leaves a webhook behind as a process does that has stopped.
-func registerOnly(t *testing.T, r room) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(r.ctx)
-	done := make(chan error, 1)
-	go func() { done <- r.ch.Run(ctx, new(channeltest.Inbox)) }()
-	_, err := r.s.AwaitCalls(r.ctx, "setWebhook", 1)
-	require.NoError(t, err)
-	cancel()
-	require.NoError(t, <-done)
-	r.s.SetWebhook("") // What was queued meanwhile waits for the next registration.
-	require.NoError(t, r.s.Register("https://sayso.example.com/telegram/x", hookSecret))
 }
 
 // serve makes one call of the handler.
