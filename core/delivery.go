@@ -127,7 +127,7 @@ type Delivery struct {
 	ShownComplete bool       // The whole redacted action was rendered.
 	KeyID         string     // Codec key that signed the buttons.
 
-	Attempts      int64
+	Attempts      int64  // Calls begun since the last receipt; the backoff grows with it.
 	Generation    int64  // Raised when an admin plans the row again.
 	Ambiguous     bool   // A send of this row may have arrived without a receipt.
 	Unsettled     bool   // A lease was taken over: one more edit before it may close.

@@ -103,6 +103,9 @@ func (t *tx) begin(b core.BeginSend) (duplicate bool, err error) {
 // Complete records what the message shows now. If the card moved on meanwhile the
 // row is due at once; a terminal card that is shown and settled closes it.
 func (s Ledger) Complete(ctx context.Context, c core.CompleteDelivery) error {
+	if len(c.Locator) > core.MaxLocator {
+		return fmt.Errorf("complete delivery: %w", core.Invalid("locator", "must be at most %d bytes", core.MaxLocator))
+	}
 	_, err := write(ctx, s.Store, foreground, func(t *tx) (struct{}, error) { return struct{}{}, t.complete(c) })
 	if err != nil {
 		return fmt.Errorf("complete delivery: %w", err)
@@ -121,8 +124,8 @@ func (t *tx) complete(c core.CompleteDelivery) error {
 	}
 	d.State, r.stateBefore = core.DeliveryOpen, ""
 	d.ShownRevision, d.ShownView = c.ShownRevision, c.ShownView
-	d.LastError, d.LastErrorText = core.FailureNone, ""
-	if d.Unsettled && d.SettleAt == 0 { // Leased after the stale holder's last moment.
+	d.Attempts, d.LastError, d.LastErrorText = 0, core.FailureNone, "" // The next failure starts its backoff anew.
+	if d.Unsettled && d.SettleAt == 0 {                                // Leased after the stale holder's last moment.
 		d.Unsettled = false
 	}
 	r.letGo()

@@ -27,7 +27,8 @@
 //
 // # What it does not do
 //
-// It serves one process: a lock file beside the database keeps a second one away.
+// It serves one process: a lock file beside the database keeps a second one away,
+// and whoever opens it takes over at once what a process that died had leased.
 // It decides nothing: who may answer, what is shown and when to retry belong to
 // others; it only keeps the invariants of the record.
 package sqlite

@@ -169,8 +169,8 @@ func (s *Store) open(ctx context.Context, cfg Config) error {
 	return s.adopt(ctx, cfg.AllowSealed)
 }
 
-// adopt reads the deployment's row, or makes it in a new store, and carries its
-// clock and its marker on.
+// adopt reads the deployment's row, or makes it in a new store, carries its clock
+// and its marker on, and takes over what an earlier process had leased.
 func (s *Store) adopt(ctx context.Context, allowSealed bool) error {
 	var batch, last int64
 	var sealed bool
@@ -185,7 +185,7 @@ func (s *Store) adopt(ctx context.Context, allowSealed bool) error {
 	}
 	s.writer.batch = batch
 	s.clock.raise(core.Millis(last))
-	return nil
+	return s.voidLeases(ctx)
 }
 
 const (

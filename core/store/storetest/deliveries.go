@@ -12,7 +12,9 @@ func deliverySpecs() []spec {
 		{"a leased row is nobody else's", leaseExclusive},
 		{"a lease that ran out is taken over", leaseTakenOver},
 		{"a stale holder is refused everywhere", leaseStale},
-		{"a lease survives a reopen", leaseReopen},
+		{"a send that a dead process had begun is taken over", leaseReopen},
+		{"a late receipt of a dead process is refused", leaseReopenLate},
+		{"an edit that a dead process had begun is painted once more", leaseReopenEdit},
 		{"begin wants time left on the lease", beginMargin},
 		{"begin records what will be shown before the call", beginRecords},
 		{"C104 two destinations at one address end as one card", beginDuplicate},
@@ -107,18 +109,60 @@ func (k *kit) lost(w core.Work) {
 	require.ErrorIs(k.t, err, core.ErrLeaseLost)
 }
 
+// abandoned opens the store anew while rows are leased: at once where nobody else
+// can be alive, when the leases have run out elsewhere.
+func (k *kit) abandoned(w core.Work) {
+	k.t.Helper()
+	k.reopen()
+	if k.Exclusive {
+		return
+	}
+	k.nothingDue()
+	k.advanceTo(w.Delivery.LeaseUntil)
+}
+
 func leaseReopen(k *kit) {
+	made := k.create(withCards("chat-1", "chat-2"), expiresIn(core.MaxExpiry))
+	works := k.due(2)
+	k.begin(works[0]) // The other one was claimed only.
+	k.abandoned(works[0])
+
+	began, _ := k.claimOf(made.ID)
+	require.Equal(k.t, works[0].Delivery.ID, began.Delivery.ID)
+	require.Equal(k.t, core.DeliverySending, began.Delivery.State)
+	require.True(k.t, began.Delivery.Ambiguous, "it may have arrived")
+	require.True(k.t, began.Delivery.Unsettled)
+	require.Greater(k.t, began.Delivery.Fence, works[0].Delivery.Fence)
+	can, err := k.Adoptable(k.ctx, made.ID, adopt(began.Delivery.Address, "orphan"))
+	require.NoError(k.t, err)
+	require.True(k.t, can)
+	only := k.reread(works[1])
+	require.False(k.t, only.Ambiguous, "nothing had left the machine")
+	require.Equal(k.t, core.DeliveryPlanned, only.State)
+}
+
+func leaseReopenLate(k *kit) {
 	k.create(withCards("chat-1"))
 	w := k.due(1)[0]
 	k.begin(w)
-	k.reopen()
-	k.nothingDue()
-	require.Equal(k.t, core.DeliverySending, k.reread(w).State)
-	require.NoError(k.t, k.Complete(k.ctx, completeOf(w, "message-1")))
-	k.reopen()
-	got := k.reread(w)
-	require.Equal(k.t, core.DeliveryOpen, got.State)
-	require.Equal(k.t, "message-1", got.Locator)
+	k.abandoned(w)
+	again := k.due(1)[0]
+	k.lost(w)
+	require.Equal(k.t, core.DeliveryOpen, k.show(again, "message-1").State)
+}
+
+func leaseReopenEdit(k *kit) {
+	made := k.create(withCards("chat-1"), expiresIn(core.MaxExpiry))
+	k.show(k.due(1)[0], "message-1")
+	k.deny(made.ID)
+	w := k.due(1)[0]
+	k.begin(w)
+	k.abandoned(w)
+	d := k.finish(k.due(1)[0])
+	require.Equal(k.t, core.DeliveryOpen, d.State, "what the dead process had sent may still be painted")
+	require.False(k.t, d.Ambiguous)
+	k.advanceTo(d.SettleAt)
+	require.Equal(k.t, core.OutcomeReplaced, k.finish(k.due(1)[0]).Outcome)
 }
 
 func beginMargin(k *kit) {

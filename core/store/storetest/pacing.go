@@ -80,9 +80,12 @@ func releaseAmbiguous(k *kit) {
 	k.advance(1_000)
 	w = k.due(1)[0]
 	require.True(k.t, w.Delivery.Ambiguous)
-	d := k.show(w, "message-2")
+	k.begin(w)
+	require.Equal(k.t, int64(2), k.reread(w).Attempts)
+	require.NoError(k.t, k.Complete(k.ctx, completeOf(w, "message-2")))
+	d := k.reread(w)
 	require.Equal(k.t, core.DeliveryOpen, d.State)
-	require.Equal(k.t, int64(2), d.Attempts)
+	require.Zero(k.t, d.Attempts, "the next failure starts its backoff anew")
 }
 
 func releaseOrphan(k *kit) {

@@ -17,6 +17,7 @@ type Store struct {
 	core.Maintenance
 	core.Deliveries
 	core.Ledger
+	core.Cards
 	core.Convergence
 	core.Principals
 	core.Identities
@@ -27,6 +28,9 @@ type Store struct {
 	core.Prompts
 	core.Keys
 	Leases core.Leases
+	// Exclusive is true where one process holds the store at a time: whoever opens
+	// it knows that the holders of all leases in it are gone.
+	Exclusive bool
 }
 
 // Damage names a way in which a stored row can be wrong.
@@ -90,6 +94,7 @@ func Run(t *testing.T, open Factory) {
 		{"pacing", pacingSpecs()},
 		{"routes", routeSpecs()},
 		{"adoption", adoptionSpecs()},
+		{"cards", cardSpecs()},
 		{"truth", truthSpecs()},
 		{"people", peopleSpecs()},
 		{"access", accessSpecs()},
