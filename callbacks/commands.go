@@ -164,7 +164,7 @@ func (t *turn) typedApprove(ctx context.Context, c channels.Text, rest string) c
 	row, err := t.completeCard(ctx, &a, decision)
 	switch {
 	case errors.Is(err, core.ErrNotFound):
-		return t.pointToPage(&a)
+		return t.answerWithCard(ctx, &a)
 	case err != nil:
 		return t.failed(ctx, err)
 	case decision == core.DecisionNone, fingerprint == "":
@@ -200,6 +200,30 @@ func (t *turn) completeCard(ctx context.Context, a *core.Approval, d core.Decisi
 		}
 	}
 	return core.Delivery{}, core.ErrNotFound
+}
+
+// answerWithCard answers where this chat has no complete card: a direct chat of
+// somebody who may see the question gets one (K39). A shared chat does not: others
+// there may not be meant to see it. Where the chat has a card already, that one is
+// to be opened.
+func (t *turn) answerWithCard(ctx context.Context, a *core.Approval) channels.Answer {
+	if !t.direct {
+		return t.pointToPage(a)
+	}
+	planned, hint, err := t.deps.Cards.PlanCard(ctx, a.ID, core.PlannedDelivery{
+		ID: t.deps.NewID(), Channel: t.account.Channel, Account: t.account.Account,
+		Destination: "person:" + t.person.ID, PersonID: t.person.ID, Address: t.chat,
+	})
+	switch {
+	case errors.Is(err, core.ErrConflict): // It has its answer by now.
+		return refusal(presentation.AnswerNoCard)
+	case err != nil:
+		return t.failed(ctx, fmt.Errorf("plan card: %w", err))
+	case !planned:
+		return t.pointToPage(a)
+	}
+	t.deps.Publisher.Publish(context.WithoutCancel(ctx), hint)
+	return said(presentation.AnswerCardComes)
 }
 
 // pointToPage answers where this chat has no card that could be answered.

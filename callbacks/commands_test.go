@@ -118,6 +118,30 @@ func TestTypedApprove(t *testing.T) {
 	require.Equal(t, "You denied this.", typed(t, w, "4711", "/approve "+otherID+" deny").Text, "deny needs no fingerprint")
 }
 
+// K39: where a direct chat has no card of the question it gets one, and the text
+// decides nothing; a shared chat never gets one that way.
+func TestTypedApproveAnswersWithACard(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.deliveries = w.deliveries[1:] // The group's card stays.
+	command := "/approve " + approvalID + " allow-once " + core.Fingerprint(core.HashOf([]byte(approvalID)))
+	require.Equal(t, presentation.AnswerCardComes, typed(t, w, "4711", command).Text)
+	require.Empty(t, w.resolves)
+	require.Empty(t, cmp.Diff([]core.PlannedDelivery{{
+		ID: w.cards[0].ID, Channel: core.SurfaceTelegram, Account: w.cards[0].Account,
+		Destination: "person:alice", PersonID: "alice", Address: chat,
+	}}, w.cards))
+	require.Equal(t, []core.Hint{{ApprovalID: approvalID, Deliveries: true}}, w.hints, "the worker is told at once")
+
+	answer := w.pipeline.Text(t.Context(), channels.Text{
+		Account: bot, Actor: channels.Actor{Realm: realm, ID: "4711"}, Chat: `{"chat":-200}`, Text: command,
+	})
+	require.Equal(t, presentation.AnswerNoCard, answer.Text)
+	require.Len(t, w.cards, 1)
+	w.onView = core.ErrUnavailable
+	require.Equal(t, presentation.AnswerNotRecorded, typed(t, w, "4711", command).Text)
+}
+
 func TestTypedApproveNeedsACompleteOpenCardHere(t *testing.T) {
 	t.Parallel()
 	fingerprint := core.Fingerprint(core.HashOf([]byte(approvalID)))
@@ -125,8 +149,6 @@ func TestTypedApproveNeedsACompleteOpenCardHere(t *testing.T) {
 		"cut":             func(d *core.Delivery) { d.ShownComplete = false },
 		"closed":          func(d *core.Delivery) { d.State = core.DeliveryClosed },
 		"not confirmed":   func(d *core.Delivery) { d.State, d.Locator = core.DeliverySending, "" },
-		"in a group":      func(d *core.Delivery) { d.Address = group + " " },
-		"of another bot":  func(d *core.Delivery) { d.Account = otherBot.Account },
 		"other hash":      func(d *core.Delivery) { d.ShownHash = core.HashOf(nil) },
 		"offers no allow": func(d *core.Delivery) { d.Offered = []core.Decision{core.DecisionDeny} },
 	} {

@@ -78,6 +78,7 @@ type Deps struct {
 	Resolver  Resolver
 	Reader    Reader
 	Ledger    Ledger
+	Cards     core.Cards
 	People    People
 	Prompts   core.Prompts
 	Linker    Linker

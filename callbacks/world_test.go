@@ -55,6 +55,7 @@ type world struct {
 	adoptable  bool
 	adopted    []core.Adopt
 	views      []string
+	cards      []core.PlannedDelivery
 	hints      []core.Hint
 	resolves   []approvals.Resolve
 
@@ -109,7 +110,7 @@ func newWorld(t *testing.T, change ...func(*callbacks.Config)) *world {
 func (w *world) with(r callbacks.Resolver) callbacks.Deps {
 	ids := 0
 	return callbacks.Deps{
-		Codec: w.codec, Resolver: r, Reader: w, Ledger: w, People: w, Prompts: w, Linker: w, Publisher: w, Clock: w, Texts: w,
+		Codec: w.codec, Resolver: r, Reader: w, Ledger: w, Cards: w, People: w, Prompts: w, Linker: w, Publisher: w, Clock: w, Texts: w,
 		NewID:  func() string { ids++; return fmt.Sprintf("prompt-%d", ids) },
 		Logger: slog.New(slog.NewTextHandler(&w.log, nil)),
 	}
@@ -418,4 +419,27 @@ func (w *world) BurnCode(_ context.Context, code string) error {
 	delete(w.codes, code)
 	w.burned = append(w.burned, code)
 	return nil
+}
+
+// PlanCard implements core.Cards.
+func (w *world) PlanCard(_ context.Context, id string, d core.PlannedDelivery) (bool, core.Hint, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.onView != nil {
+		return false, core.Hint{}, w.onView
+	}
+	a, ok := w.approvals[id]
+	if !ok {
+		return false, core.Hint{}, core.ErrNotFound
+	}
+	if a.Status != core.StatusPending {
+		return false, core.Hint{}, core.ErrConflict
+	}
+	for _, row := range w.deliveries {
+		if row.ApprovalID == id && row.Address == d.Address {
+			return false, core.Hint{}, nil
+		}
+	}
+	w.cards = append(w.cards, d)
+	return true, core.Hint{ApprovalID: id, Deliveries: true}, nil
 }

@@ -142,6 +142,14 @@ type Ledger interface {
 	Replan(ctx context.Context, deliveryID string) (Hint, error)
 }
 
+// Cards plans a card that somebody asked for after the approval was made.
+type Cards interface {
+	// PlanCard adds a row that is due at once, under the approval's lock, and
+	// reports false when the approval has a row at that address already. Errors: ErrNotFound, ErrConflict (the approval is
+	// not pending any more).
+	PlanCard(ctx context.Context, approvalID string, d PlannedDelivery) (planned bool, hint Hint, err error)
+}
+
 // Convergence is what operators watch.
 type Convergence interface {
 	// Unconverged counts open rows whose message does not show the record, and

@@ -41,6 +41,7 @@ const (
 	AnswerUsageDeny    = "Write /deny and the id, and a note if you like."
 	AnswerUsage        = "I know /pending, /approve, /deny and /whoami."
 	AnswerNoCard       = "There is no open card of this in this chat that shows all of it. Answer on the card you were sent."
+	AnswerCardComes    = "Here is its card. Answer there."
 	AnswerUseCard      = "This needs the fingerprint that the card shows, or simply the card's buttons. Nothing was decided."
 	AnswerWrongPrint   = "This is not the fingerprint of that action. Nothing was decided."
 	AnswerNoneWaiting  = "Nothing waits for you."
