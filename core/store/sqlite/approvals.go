@@ -24,8 +24,8 @@ func (s *Store) Create(ctx context.Context, c core.NewApproval) (core.Created, e
 
 func (t *tx) create(c core.NewApproval) (core.Created, error) {
 	a := c.Approval
-	if core.ValidRef(a.ID) { // An id that looks like a reference could collide with one (R6).
-		return core.Created{}, core.Invalid("id", "must not have the form of a reference")
+	if err := bounded(&c); err != nil {
+		return core.Created{}, err
 	}
 	if err := t.admit(&a); err != nil {
 		return core.Created{}, err
@@ -46,6 +46,21 @@ func (t *tx) create(c core.NewApproval) (core.Created, error) {
 		return core.Created{}, err
 	}
 	return core.Created{Approval: a, Hints: hints}, nil
+}
+
+// bounded checks what the record's own check does not know about.
+func bounded(c *core.NewApproval) error {
+	switch {
+	case core.ValidRef(c.Approval.ID): // It could collide with one (R6).
+		return core.Invalid("id", "must not have the form of a reference")
+	case len(c.Detail.Text) > core.MaxDetail:
+		return core.Invalid("detail", "must be at most %d bytes", core.MaxDetail)
+	case len(c.Approval.Audience) > core.MaxAudience:
+		return core.Invalid("audience", "must be at most %d session keys", core.MaxAudience)
+	case len(c.Approval.Reviewers) > core.MaxReviewers:
+		return core.Invalid("reviewers", "must be at most %d people", core.MaxReviewers)
+	}
+	return nil
 }
 
 // admit registers the run, then checks run and epoch: neither an aborted run nor

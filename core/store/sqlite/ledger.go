@@ -19,7 +19,7 @@ const (
 
 	sqlUnconverged = `SELECT count(*), coalesce(min(nullif(d.stale_since, 0)), 0)
 		FROM deliveries d JOIN approvals a ON a.id = d.approval_id
-		WHERE d.state = 'open' AND (d.shown_revision < a.card_revision OR d.step = 'followup'
+		WHERE d.state <> 'closed' AND d.state = 'open' AND (d.shown_revision < a.card_revision OR d.step = 'followup'
 			OR (a.status = 'pending' AND d.shown_view < d.view))`
 
 	// Work that nobody marked: the rule itself, over rows that are not closed.

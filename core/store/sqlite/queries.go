@@ -39,7 +39,7 @@ const (
 	sqlRunRows = `SELECT id, status, continuation, created_at, expires_at, resolved_at, resolver_kind
 		FROM approvals WHERE run_id <> '' AND runtime = ? AND run_id = ? ORDER BY created_at, id`
 
-	sqlAnyDue = `SELECT count(*) FROM (SELECT 1 FROM approvals WHERE status = 'pending' AND expires_at <= ? LIMIT 1)`
+	sqlAnyDue = `SELECT EXISTS (SELECT 1 FROM approvals WHERE status = 'pending' AND expires_at <= ?)`
 )
 
 // Conditions of reads of whole rows; table.selectWhere puts the columns before
