@@ -2,14 +2,17 @@ package telegram
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-telegram/bot"
 	"github.com/go-telegram/bot/models"
 
 	"github.com/saysohq/sayso/channels"
+	"github.com/saysohq/sayso/core"
 )
 
 // Limits of answers and prompts in UTF-16 units.
@@ -19,6 +22,12 @@ const (
 	maxName        = 64
 )
 
+// How hard an answer is tried.
+const (
+	answerTries    = 3
+	answerPatience = 10 * time.Second
+)
+
 const answerNoPrompt = "I could not ask for your text here, so nothing was changed. Please try again."
 
 // answerClick gives the one answer that a query takes, an empty one too, because
@@ -26,11 +35,32 @@ const answerNoPrompt = "I could not ask for your text here, so nothing was chang
 // that does not get through, changes nothing that was decided.
 func (c *Channel) answerClick(ctx context.Context, queryID string, a channels.Answer) {
 	text, _ := cut(clean(a.Text), maxAnswer)
-	_, failed := c.call(ctx, opAnswer, func(ctx context.Context) error {
-		_, err := c.bot.AnswerCallbackQuery(ctx, &bot.AnswerCallbackQueryParams{CallbackQueryID: queryID, Text: text, ShowAlert: a.Alert})
-		return err
+	failed := c.persist(ctx, func() *channels.Error {
+		_, failed := c.call(ctx, opAnswer, func(ctx context.Context) error {
+			_, err := c.bot.AnswerCallbackQuery(ctx, &bot.AnswerCallbackQueryParams{CallbackQueryID: queryID, Text: text, ShowAlert: a.Alert})
+			return err
+		})
+		return failed
 	})
 	c.unanswered(ctx, "click", failed)
+}
+
+// persist repeats what answers a person while that is sure to do no harm: the
+// platform refused the call for now, or it never left. The ledger knows nothing of
+// answers, so nobody else would. A person who waits longer has turned away.
+func (c *Channel) persist(ctx context.Context, try func() *channels.Error) *channels.Error {
+	for tries := 0; ; tries++ {
+		failed := try()
+		if failed == nil || tries == answerTries-1 {
+			return failed
+		}
+		again := failed.Class == core.FailureRateLimited ||
+			failed.Class == core.FailureTemporary && (failed.NotSent || errors.Is(failed, errRefused))
+		wait := max(failed.RetryAfter, firstPause<<tries)
+		if !again || wait > answerPatience || c.cfg.Pause(ctx, wait) != nil {
+			return failed
+		}
+	}
 }
 
 // answerText replies to a typed message. Where it cannot be posted the person has
@@ -48,11 +78,12 @@ func (c *Channel) answerText(ctx context.Context, where spot, a channels.Answer)
 		c.log.LogAttrs(ctx, slog.LevelError, "answer has a button that cannot be made")
 	}
 	m.keyboard = k
-	_, err = c.send(ctx, where.to, m, where.reply)
-	var failed *channels.Error
-	if err != nil {
-		failed = asError(err)
-	}
+	failed := c.persist(ctx, func() *channels.Error {
+		if _, err := c.send(ctx, where.to, m, where.reply); err != nil {
+			return asError(err)
+		}
+		return nil
+	})
 	c.unanswered(ctx, "text", failed)
 }
 
@@ -76,13 +107,17 @@ func (c *Channel) ask(ctx context.Context, in channels.Inbound, where spot, who 
 	b.prose(text, "")
 	placeholder, _ := cut(clean(p.Placeholder), maxPlaceholder)
 	var sent *models.Message
-	_, failed := c.call(ctx, opSend, func(ctx context.Context) (err error) {
-		sent, err = c.bot.SendMessage(ctx, &bot.SendMessageParams{
-			ChatID: where.to.chat, MessageThreadID: where.to.thread, Text: b.text.String(), Entities: b.entities,
-			LinkPreviewOptions: noPreview(), ReplyParameters: reply(where.reply),
-			ReplyMarkup: &models.ForceReply{ForceReply: true, InputFieldPlaceholder: placeholder, Selective: !where.direct},
+	params := &bot.SendMessageParams{
+		ChatID: where.to.chat, MessageThreadID: where.to.thread, Text: b.text.String(), Entities: b.entities,
+		LinkPreviewOptions: noPreview(), ReplyParameters: reply(where.reply),
+		ReplyMarkup: &models.ForceReply{ForceReply: true, InputFieldPlaceholder: placeholder, Selective: !where.direct},
+	}
+	failed := c.persist(ctx, func() *channels.Error {
+		_, failed := c.call(ctx, opSend, func(ctx context.Context) (err error) {
+			sent, err = c.bot.SendMessage(ctx, params)
+			return err
 		})
-		return err
+		return failed
 	})
 	if failed != nil {
 		c.log.LogAttrs(ctx, slog.LevelWarn, "prompt not posted", slog.String("reason", failed.Error()))

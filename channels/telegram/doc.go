@@ -22,6 +22,10 @@
 // because the platform edits by chat and message alone. Both are canonical: equal
 // places have equal strings.
 //
+// Answering. A pressed button gets its one answer, a typed text a reply, a prompt a
+// question that opens the person's keyboard. Because nobody else would, these are
+// tried up to three times while the platform surely did not take them.
+//
 // What it does not do: it keeps no offset (the platform does), it does not retry,
-// pace or give up (the ledger does), and it decides nothing.
+// pace or give up on cards (the ledger does), and it decides nothing.
 package telegram

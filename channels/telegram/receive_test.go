@@ -354,3 +354,60 @@ func TestDuplicateUpdate(t *testing.T) {
 	require.NoError(t, r.s.AwaitConfirmed(r.ctx))
 	require.Empty(t, r.s.Violations.List())
 }
+
+// TestAnswersAreTriedAgain: a person who waits gets the answer although the
+// platform refuses it for now; one that may have arrived is not sent again.
+func TestAnswersAreTriedAgain(t *testing.T) {
+	t.Parallel()
+	r := setup(t, nil)
+	in := &channeltest.Inbox{
+		OnClick: func(_ context.Context, c channels.Click) channels.Answer {
+			if c.Payload == "note" {
+				return channels.Answer{Prompt: &channels.Prompt{ID: "p", Text: "Why?"}}
+			}
+			return channels.Answer{Text: "Denied."}
+		},
+		OnText: func(context.Context, channels.Text) channels.Answer { return channels.Answer{Text: "Nothing waits."} },
+	}
+	r.receive(t, in)
+	locator := r.post(t, text(group))
+	refuse := func(op fakes.Op, delay time.Duration) {
+		r.s.Script.Add(fakes.Fault{Kind: fakes.FaultRateLimit, Op: op, Delay: delay})
+		r.s.Script.Add(fakes.Fault{Kind: fakes.FaultServerError, Op: op})
+	}
+	refuse(fakes.OpAnswer, 3*time.Second)
+	query, err := r.s.Press(fake.Press{User: owner, Message: locator, Label: "Deny"})
+	require.NoError(t, err)
+	reply, err := r.s.AwaitReply(r.ctx, query)
+	require.NoError(t, err)
+	require.Equal(t, "Denied.", reply.Text)
+
+	refuse(fakes.OpSend, 3*time.Second)
+	query, err = r.s.Press(fake.Press{User: owner, Message: locator, Data: "note"})
+	require.NoError(t, err)
+	reply, err = r.s.AwaitReply(r.ctx, query)
+	require.NoError(t, err)
+	require.False(t, reply.Alert)
+	require.NotEmpty(t, in.PlacedAt("p"))
+
+	refuse(fakes.OpSend, 0)
+	_, err = r.s.Type(fake.Typed{User: owner, Chat: group, Text: "/pending"})
+	require.NoError(t, err)
+	_, err = r.s.AwaitMessage(r.ctx, func(m fakes.Message) bool { return m.Text == "Nothing waits." })
+	require.NoError(t, err)
+
+	sent := len(r.s.Messages())
+	r.s.Script.Add(fakes.Fault{Kind: fakes.FaultResetAfter, Op: fakes.OpSend})
+	_, err = r.s.Type(fake.Typed{User: owner, Chat: group, Text: "/pending"})
+	require.NoError(t, err)
+	require.NoError(t, r.s.AwaitConfirmed(r.ctx))
+	require.Len(t, r.s.Messages(), sent+1)
+
+	calls := len(r.s.Calls("sendMessage"))
+	r.s.Script.Add(fakes.Fault{Kind: fakes.FaultRateLimit, Op: fakes.OpSend, Delay: time.Minute})
+	_, err = r.s.Type(fake.Typed{User: owner, Chat: group, Text: "/pending"})
+	require.NoError(t, err)
+	require.NoError(t, r.s.AwaitConfirmed(r.ctx))
+	require.Len(t, r.s.Calls("sendMessage"), calls+1, "nobody waits a minute for an answer")
+	require.Empty(t, r.s.Violations.List())
+}
