@@ -151,6 +151,7 @@ CREATE TABLE runs (
     aborted_at INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (runtime, id)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX runs_age ON runs (created_at) WHERE aborted_at = 0;
 
 -- The record. Lists are JSON. The checks repeat the rules of the decoder, so that
 -- a tuple which the state machine cannot produce is not even written.

@@ -19,8 +19,8 @@ const (
 	sqlDeleteApproval = `DELETE FROM approvals WHERE id = ?`
 )
 
-// ended are the small things that are of no use once they have ended.
-func ended() []string {
+// endedNow are the small things that are of no use once their time, ?1, has come.
+func endedNow() []string {
 	return []string{
 		`DELETE FROM sessions WHERE expires_at <= ?1 OR ended_at <> 0`,
 		`DELETE FROM codes WHERE expires_at <= ?1`,
@@ -29,21 +29,23 @@ func ended() []string {
 	}
 }
 
+// endedLongAgo is the bookkeeping that outlived retention, which ended at ?1. An
+// aborted run is remembered for good, and so is the newest boot of an instance.
+func endedLongAgo() []string {
+	return []string{
+		`DELETE FROM instances AS i WHERE i.registered_at <= ?1 AND i.epoch < (
+			SELECT max(n.epoch) FROM instances n WHERE n.runtime = i.runtime AND n.name = i.name)`,
+		`DELETE FROM runs WHERE (runtime, id) IN (SELECT r.runtime, r.id FROM runs r
+			WHERE r.aborted_at = 0 AND r.created_at <= ?1 AND NOT EXISTS (
+				SELECT 1 FROM approvals a WHERE a.run_id <> '' AND a.runtime = r.runtime AND a.run_id = r.id)
+			ORDER BY r.created_at LIMIT 100)`,
+	}
+}
+
 // Prune deletes terminal rows past retention (R203) with their details, deliveries
 // and events, at most limit of them in writes of at most 100, and sessions, codes
 // and prompts that have ended.
 func (s *Store) Prune(ctx context.Context, limit int) (int, error) {
-	_, err := write(ctx, s, background, func(t *tx) (struct{}, error) {
-		for _, query := range ended() {
-			if _, err := t.exec(query, int64(t.now)); err != nil {
-				return struct{}{}, err
-			}
-		}
-		return struct{}{}, nil
-	})
-	if err != nil {
-		return 0, fmt.Errorf("prune: %w", err)
-	}
 	pruned := 0
 	for pruned < limit {
 		chunk := min(limit-pruned, maxBackground)
@@ -56,7 +58,25 @@ func (s *Store) Prune(ctx context.Context, limit int) (int, error) {
 			break
 		}
 	}
+	_, err := write(ctx, s, background, func(t *tx) (struct{}, error) { return struct{}{}, t.pruneEnded() })
+	if err != nil {
+		return pruned, fmt.Errorf("prune: %w", err)
+	}
 	return pruned, nil
+}
+
+func (t *tx) pruneEnded() error {
+	for _, query := range endedNow() {
+		if _, err := t.exec(query, int64(t.now)); err != nil {
+			return err
+		}
+	}
+	for _, query := range endedLongAgo() {
+		if _, err := t.exec(query, int64(t.now-core.Retention)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (t *tx) prune(limit int) (int, error) {

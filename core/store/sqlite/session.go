@@ -33,7 +33,7 @@ func (p *statements) get(ctx context.Context, query string) (*sql.Stmt, error) {
 	}
 	// Not under the lock: preparing may wait for a connection, and those who have
 	// their statement must not wait with it.
-	s, err := p.prepare(ctx, query) //nolint:sqlclosecheck // Kept; close ends them all.
+	s, err := p.prepare(ctx, query)
 	if err != nil {
 		return nil, err
 	}
