@@ -3,9 +3,11 @@ package gateway
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -83,11 +85,19 @@ func NewPages(cfg PageConfig, deps PageDeps) (*Pages, error) {
 		deps.Renderer == nil || deps.Logger == nil || deps.Now == nil || deps.Stopping == nil {
 		return nil, errors.New("page: a dependency is missing")
 	}
-	return &Pages{cfg: cfg, deps: deps, csrf: http.NewCrossOriginProtection()}, nil
+	p := &Pages{cfg: cfg, deps: deps, csrf: http.NewCrossOriginProtection()}
+	if origin := cfg.Links.origin; origin != "" {
+		// A proxy may have put another Host in the place of the public one.
+		if err := p.csrf.AddTrustedOrigin(origin); err != nil {
+			return nil, fmt.Errorf("page: trust own origin: %w", err)
+		}
+	}
+	p.csrf.SetDenyHandler(http.HandlerFunc(p.foreign))
+	return p, nil
 }
 
-// Handler serves everything that is not the API's. Mount it with Gateway.Handle:
-// the base path is taken off before it is asked.
+// Handler serves everything that is not the API's, with the base path before it or
+// already taken off by a proxy. Mount it with Gateway.Handle at "/".
 func (p *Pages) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", p.inbox)
@@ -97,9 +107,33 @@ func (p *Pages) Handler() http.Handler {
 	mux.HandleFunc("GET /signin", p.signInForm)
 	mux.HandleFunc("POST /signin", p.signIn)
 	mux.HandleFunc("POST /signout", p.signOut)
-	mux.Handle("GET /assets/", http.StripPrefix("/assets", assetHandler(web.Assets())))
+	mux.Handle("GET /assets/", http.StripPrefix("/assets", assetHandler(web.Assets(), p.deps.Renderer.Version())))
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { p.notFound(w, r, core.Caller{}) })
-	return pageHeaders(p.csrf.Handler(mux))
+	return pageHeaders(p.csrf.Handler(underBase(p.cfg.Links.Base(), mux)))
+}
+
+// underBase takes the base path off. It works on the escaped path, so that an id
+// with an escaped slash stays one segment.
+func underBase(base string, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		rest, under := strings.CutPrefix(r.URL.EscapedPath(), base)
+		switch {
+		case base == "" || !under:
+			next.ServeHTTP(w, r)
+			return
+		case rest == "":
+			http.Redirect(w, r, base+"/", http.StatusSeeOther)
+			return
+		}
+		path, err := url.PathUnescape(rest)
+		if err != nil || path[0] != '/' {
+			next.ServeHTTP(w, r)
+			return
+		}
+		r2 := r.Clone(r.Context())
+		r2.URL.Path, r2.URL.RawPath = path, rest
+		next.ServeHTTP(w, r2)
+	})
 }
 
 // policy is the page's content security policy: nothing but our own files, never
@@ -121,69 +155,19 @@ func pageHeaders(next http.Handler) http.Handler {
 	})
 }
 
-// assetHandler serves versioned files for ever and never lists a folder.
-func assetHandler(files fs.FS) http.Handler {
+// assetHandler never lists a folder. A file may be kept for ever only under the
+// version that this binary has: while two versions serve side by side, one of them
+// would otherwise plant its own file under the other's name.
+func assetHandler(files fs.FS, version string) http.Handler {
 	server := http.FileServerFS(files)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/") {
 			http.NotFound(w, r)
 			return
 		}
-		if r.URL.Query().Has("v") {
+		if r.URL.Query().Get("v") == version {
 			w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
 		}
 		server.ServeHTTP(w, r)
 	})
-}
-
-// part reports whether the script asks for the inside of the page only.
-func part(r *http.Request) bool { return r.Header.Get("X-Part") == "main" }
-
-func startHTML(w http.ResponseWriter, status int) {
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.WriteHeader(status)
-}
-
-// frame is what every page of a caller has.
-func (p *Pages) frame(ctx context.Context, c core.Caller, title string, state web.State) web.Frame {
-	f := web.Frame{Base: p.cfg.Links.Base(), Title: title, State: state}
-	if c.Person != nil {
-		f.Person = c.Person.Name
-		f.SignOut = p.deps.Forms.Sign(c.Session, formSignOut, 0)
-	}
-	if now, err := p.deps.Clock.Now(ctx); err == nil { // Without it there is no countdown; the card stands.
-		f.NowMillis = now
-	}
-	return f
-}
-
-// show logs what could not be written; the reader sees a broken connection and
-// the script offers to try again.
-func (p *Pages) show(ctx context.Context, err error) {
-	if err != nil && ctx.Err() == nil {
-		p.deps.Logger.LogAttrs(ctx, slog.LevelError, "page was not written", slog.Any("error", err))
-	}
-}
-
-// notFound is one answer for what does not exist and what is not the caller's (R155).
-func (p *Pages) notFound(w http.ResponseWriter, r *http.Request, c core.Caller) {
-	startHTML(w, http.StatusNotFound)
-	p.show(r.Context(), p.deps.Renderer.Message(w, web.Message{
-		Frame:   p.frame(r.Context(), c, "Not found", web.StateNotFound),
-		Heading: "Nothing here for you",
-		Text:    "There is no such question, or it is not yours to see.",
-	}, part(r)))
-}
-
-// unavailable says that the truth cannot be read now, and nothing else: no card is
-// shown from memory.
-func (p *Pages) unavailable(w http.ResponseWriter, r *http.Request, err error) {
-	p.deps.Logger.LogAttrs(r.Context(), slog.LevelError, "page could not read the record", slog.Any("error", err))
-	startHTML(w, http.StatusServiceUnavailable)
-	p.show(r.Context(), p.deps.Renderer.Message(w, web.Message{
-		Frame:   web.Frame{Base: p.cfg.Links.Base(), Title: "Not available", State: web.StateError},
-		Heading: "The record cannot be read now",
-		Text:    "Nothing was decided by this page. Try again in a moment.",
-		Retry:   true,
-	}, part(r)))
 }

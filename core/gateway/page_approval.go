@@ -1,25 +1,33 @@
 package gateway
 
 import (
-	"context"
-	"errors"
 	"net/http"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/saysohq/sayso/core"
-	"github.com/saysohq/sayso/core/approvals"
 	"github.com/saysohq/sayso/presentation"
 	"github.com/saysohq/sayso/presentation/web"
 )
 
 // What the page shows of an action before somebody asks for all of it: enough for
-// most, short enough that the buttons stay within reach of a thumb.
+// most, short enough that nobody scrolls past it unread.
 const (
 	previewRunes = 3_000
 	previewLines = 60
+	// Up to here action and controls share a phone's screen, so that the controls
+	// may stay at its edge; below anything longer they wait at the end.
+	shortRunes = 600
+	shortLines = 12
 )
+
+// shown is one rendering of an approval.
+type shown struct {
+	status  int
+	notice  string // What the last press led to, where the card alone does not say it.
+	unclear bool   // Whether the last press was recorded is not known: no controls.
+}
 
 func (p *Pages) approval(w http.ResponseWriter, r *http.Request) {
 	c, ok := p.signedIn(w, r)
@@ -28,55 +36,76 @@ func (p *Pages) approval(w http.ResponseWriter, r *http.Request) {
 	}
 	l, err := lookup(r.PathValue("id"))
 	if err == nil {
-		err = p.showApproval(w, r, c, l, http.StatusOK, "")
+		err = p.showApproval(w, r, c, l, shown{status: http.StatusOK})
 	}
 	p.fail(w, r, c, err)
 }
 
-// fail answers for an error that left nothing written; nil and written pages pass.
-func (p *Pages) fail(w http.ResponseWriter, r *http.Request, c core.Caller, err error) {
-	switch {
-	case err == nil:
-	case errors.Is(err, core.ErrNotFound):
-		p.notFound(w, r, c)
-	default:
-		p.unavailable(w, r, err)
-	}
-}
-
 // showApproval reads the record again and renders it: what a page says is what the
-// store says now, also after a press.
-func (p *Pages) showApproval(w http.ResponseWriter, r *http.Request, c core.Caller, l core.Lookup, status int, notice string) error {
-	ctx := r.Context()
-	a, d, err := p.deps.Approvals.Detail(ctx, c, l)
+// store says now, also after a press. An error means that nothing was written.
+func (p *Pages) showApproval(w http.ResponseWriter, r *http.Request, c core.Caller, l core.Lookup, as shown) error {
+	a, d, err := p.deps.Approvals.Detail(r.Context(), c, l)
 	if err != nil {
 		return err
 	}
-	now, err := p.deps.Clock.Now(ctx)
+	now, err := p.deps.Clock.Now(r.Context())
 	if err != nil {
 		return err
 	}
-	card := presentation.For(a, d, presentation.Place{
-		Now: now, Zone: p.cfg.Zone, Person: c.Person.ID, Requester: p.requester(ctx, &a),
-	})
-	v := web.Approval{
-		Frame: p.frame(ctx, c, card.Title, web.StateOf(&card)),
-		Card:  card, Path: p.cfg.Links.Path(a.ID), Revision: a.Revision, Notice: notice,
+	v := p.pageOf(r, c, &a, d, now)
+	v.Notice, v.Unclear = as.notice, as.unclear
+	if as.unclear {
+		v.Decide = nil
 	}
-	v.Text, v.Cut, v.Hidden = preview(card.Command+card.Body, r.URL.Query().Get("view") == "all" || a.Status.Terminal())
-	if !a.Status.Terminal() {
-		v.Decide = p.decideForm(c, &a, &card, !v.Cut)
-	}
-	startHTML(w, status)
-	p.show(ctx, p.deps.Renderer.Approval(w, v, part(r)))
+	startHTML(w, as.status)
+	p.show(r.Context(), p.deps.Renderer.Approval(w, v, part(r)))
 	return nil
 }
 
-func (p *Pages) requester(ctx context.Context, a *core.Approval) string {
+func (p *Pages) pageOf(r *http.Request, c core.Caller, a *core.Approval, d core.Detail, now core.Millis) web.Approval {
+	card := presentation.For(*a, d, presentation.Place{
+		Now: now, Zone: p.cfg.Zone, Person: c.Person.ID, Requester: p.requester(r, a), Page: true,
+	})
+	card.Facts = append(card.Facts, p.times(a, &card)...)
+	v := web.Approval{
+		Frame: p.frame(r.Context(), c, card.Title, web.StateOf(&card)),
+		Card:  card, Path: p.cfg.Links.Path(a.ID), Revision: a.Revision, Expires: a.ExpiresAt,
+		Opened: r.URL.Query().Get("view") == "all",
+	}
+	full := card.Command + card.Body
+	v.Text, v.Cut, v.Hidden = preview(full, v.Opened || a.Status.Terminal())
+	v.Short = utf8.RuneCountInString(full) <= shortRunes && strings.Count(full, "\n") < shortLines
+	if !a.Status.Terminal() {
+		v.Decide = p.decideForm(c, a, &card, !v.Cut)
+		v.Version = v.Decide.Token
+	}
+	v.Version += "." + strconv.FormatInt(a.Revision, 10)
+	return v
+}
+
+// times are facts that only the page has: a browser words them in the reader's
+// own zone and language.
+func (p *Pages) times(a *core.Approval, card *presentation.Card) []presentation.Fact {
+	facts := []presentation.Fact{{
+		Label: "Asked", Value: presentation.Clock(a.CreatedAt, a.CreatedAt, p.cfg.Zone), Time: a.CreatedAt,
+	}}
+	if card.Outcome == nil {
+		return facts
+	}
+	label := "Closed"
+	if card.Outcome.ByPerson {
+		label = "Answered"
+	}
+	return append(facts, presentation.Fact{
+		Label: label, Value: presentation.Clock(a.ResolvedAt, a.CreatedAt, p.cfg.Zone), Time: a.ResolvedAt,
+	})
+}
+
+func (p *Pages) requester(r *http.Request, a *core.Approval) string {
 	if a.RequestedBy == "" {
 		return ""
 	}
-	return p.deps.Name(ctx, a.RequestedBy)
+	return p.deps.Name(r.Context(), a.RequestedBy)
 }
 
 // decideForm offers what this page may offer: Deny always; an allow only below the
@@ -84,7 +113,7 @@ func (p *Pages) requester(ctx context.Context, a *core.Approval) string {
 func (p *Pages) decideForm(c core.Caller, a *core.Approval, card *presentation.Card, opened bool) *web.Decide {
 	switch {
 	case c.Person.Role == core.RoleViewer:
-		return &web.Decide{ViewOnly: "You may read this question; you may not answer it."}
+		return &web.Decide{ViewOnly: presentation.AnswerMayNotDecide}
 	case a.ExcludeRequester && a.RequestedBy == c.Person.ID:
 		return &web.Decide{ViewOnly: "It was asked for you, so somebody else has to answer it."}
 	}
@@ -92,126 +121,50 @@ func (p *Pages) decideForm(c core.Caller, a *core.Approval, card *presentation.C
 		Token: p.deps.Forms.Sign(c.Session, a.ID, a.CardRevision),
 		Hash:  a.ArgumentsHash, Card: a.CardRevision,
 	}
-	if !opened {
+	switch {
+	case !opened:
+		f.OpenFirst = true
 		return f
+	case card.Omitted > 0 && a.DetailOmitted == 0:
+		f.Blocked = "The rest of this action cannot be read, so it cannot be allowed."
+		return f
+	case card.Omitted > 0:
+		f.Tick = "I allow it although " + grouped(card.Omitted) + " bytes are not shown"
+		f.TickHash = a.ArgumentsHash
 	}
 	f.View = p.deps.Views.Sign(a.ID, a.CardRevision, a.ActionHash, c.Session, card.Omitted == 0)
-	if card.Omitted > 0 {
-		f.Tick = "I allow it although " + strconv.FormatInt(card.Omitted, 10) +
-			" bytes are not shown (hash " + a.ArgumentsHash + ")"
-	}
-	for _, d := range a.Offered {
-		if label := presentation.DecisionLabel(a, d); d.Allows() && label != "" {
+	for _, d := range []core.Decision{core.DecisionAllowOnce, core.DecisionAllowAlways} {
+		if label := presentation.DecisionLabel(a, d); label != "" {
 			f.Allow = append(f.Allow, web.Choice{Value: d, Label: label})
 		}
 	}
 	return f
 }
 
-// preview cuts a long action on a whole code point and line, unless all of it was
-// asked for.
-func preview(text string, all bool) (shown string, cut bool, hidden string) {
+// preview cuts a long action, visibly and on a whole code point, unless all of it
+// was asked for.
+func preview(text string, all bool) (head string, cut bool, hidden string) {
 	if all {
 		return text, false, ""
 	}
-	end, runes, lines := len(text), 0, 1
+	runes, lines := 0, 1
 	for i, c := range text {
 		if c == '\n' {
 			lines++
 		}
 		if runes == previewRunes || lines > previewLines {
-			end = i
-			break
+			return text[:i] + "…", true, grouped(int64(utf8.RuneCountInString(text[i:])))
 		}
 		runes++
 	}
-	if end == len(text) {
-		return text, false, ""
-	}
-	rest := utf8.RuneCountInString(text[end:])
-	return text[:end] + "…", true, strconv.Itoa(rest) + " characters"
+	return text, false, ""
 }
 
-// answer takes a person's press. The session, the form token and the view say who
-// pressed what they saw; the service says whether they may.
-func (p *Pages) answer(w http.ResponseWriter, r *http.Request) {
-	c, ok := p.signedIn(w, r)
-	if !ok {
-		return
+// grouped writes a count with thousands apart: "12,345".
+func grouped(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-	if err := r.ParseForm(); err != nil || !utf8.ValidString(r.PostForm.Get("note")) {
-		http.Error(w, "The form cannot be read.", http.StatusBadRequest)
-		return
-	}
-	l, err := lookup(r.PathValue("id"))
-	if err != nil {
-		p.notFound(w, r, c)
-		return
-	}
-	a, err := p.deps.Approvals.Get(r.Context(), c, l)
-	if err != nil {
-		p.fail(w, r, c, err)
-		return
-	}
-	card, err := strconv.ParseInt(r.PostForm.Get("card"), 10, 64)
-	if err != nil || !p.deps.Forms.Verify(r.PostForm.Get("token"), c.Session, a.ID, card) {
-		p.fail(w, r, c, p.showApproval(w, r, c, l, http.StatusForbidden, "This form was out of date. Nothing was decided by this press."))
-		return
-	}
-	if card != a.CardRevision && !a.Status.Terminal() {
-		p.fail(w, r, c, p.showApproval(w, r, c, l, http.StatusConflict, "The question changed while you read it. Nothing was decided by this press."))
-		return
-	}
-	p.resolve(w, r, c, &a)
-}
-
-func (p *Pages) resolve(w http.ResponseWriter, r *http.Request, c core.Caller, a *core.Approval) {
-	complete, seen := p.deps.Views.Verify(r.PostForm.Get("view"), a.ID, a.CardRevision, a.ActionHash, c.Session)
-	res, err := p.deps.Approvals.Resolve(r.Context(), approvals.Resolve{
-		Caller: c, Lookup: core.Lookup{ID: a.ID},
-		Kind:          core.Kind(r.PostForm.Get("kind")),
-		Decision:      core.Decision(r.PostForm.Get("decision")),
-		ArgumentsHash: r.PostForm.Get("hash"),
-		Note:          strings.TrimSpace(r.PostForm.Get("note")),
-		Shown: approvals.Shown{
-			Complete: seen && complete, PartialView: seen && !complete && r.PostForm.Get("partial") == "1",
-			ActionHash: a.ActionHash,
-		},
-	})
-	status, notice := http.StatusOK, ""
-	if err != nil {
-		if errors.Is(err, core.ErrNotFound) {
-			p.notFound(w, r, c)
-			return
-		}
-		status, notice = refusal(err)
-	} else if !part(r) {
-		http.Redirect(w, r, p.cfg.Links.Path(a.ID), http.StatusSeeOther)
-		return
-	} else if !res.Applied && !res.Idempotent {
-		notice = "Somebody else was first. Your press changed nothing."
-	}
-	if err := p.showApproval(w, r, c, core.Lookup{ID: a.ID}, status, notice); err != nil {
-		// The record cannot be read back: no winner is made up (R186).
-		p.fail(w, r, c, err)
-	}
-}
-
-// refusal words an answer that changed nothing; an unknown outcome is said to be
-// unknown.
-func refusal(err error) (status int, notice string) {
-	switch {
-	case errors.Is(err, core.ErrForbidden):
-		return http.StatusForbidden, "You may read this question; you may not answer it."
-	case errors.Is(err, core.ErrNotShown), errors.Is(err, core.ErrHashRequired):
-		return http.StatusUnprocessableEntity, "To allow it, open the whole action first. Nothing was decided."
-	case errors.Is(err, core.ErrNotOffered), errors.Is(err, core.ErrWrongKind), errors.Is(err, core.ErrInvalid):
-		return http.StatusUnprocessableEntity, presentation.AnswerNotOffered
-	case errors.Is(err, core.ErrOutcomeUnknown):
-		return http.StatusServiceUnavailable, presentation.AnswerUnclear
-	case errors.Is(err, core.ErrStorageFull):
-		return http.StatusInsufficientStorage, presentation.AnswerStorageFull
-	}
-	return http.StatusServiceUnavailable, presentation.AnswerNotRecorded
+	return s
 }

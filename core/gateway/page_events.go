@@ -2,9 +2,11 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/saysohq/sayso/core"
@@ -18,12 +20,25 @@ const checkEvery = 30 * time.Second
 // eventWrite bounds one write to a reader that does not read.
 const eventWrite = 10 * time.Second
 
-// events tells an open page to look again. It carries no facts: "change" means
-// that the record differs from what was last announced, "end" that nothing more
-// will come, be it a final answer or a right that was lost.
+// The whole vocabulary of the stream. It carries no facts: whoever hears "change"
+// reads the page again, with whatever right they have then.
+const (
+	eventHello  = "retry: 2000\nevent: alive\ndata:\n\n" // Also proves that no proxy holds the stream back.
+	eventAlive  = "event: alive\ndata:\n\n"
+	eventChange = "event: change\ndata:\n\n"
+	eventEnd    = "event: end\ndata:\n\n" // A final answer, or a right that was lost.
+)
+
+// events tells an open page to look again, starting from the revision that it
+// shows.
 func (p *Pages) events(w http.ResponseWriter, r *http.Request) {
-	c, ok := p.signedIn(w, r)
-	if !ok {
+	c, err := p.caller(r)
+	if errors.Is(err, core.ErrUnauthenticated) {
+		w.WriteHeader(http.StatusUnauthorized) // The script reads the page again and learns why.
+		return
+	}
+	if err != nil {
+		p.unavailable(w, r, err)
 		return
 	}
 	l, err := lookup(r.PathValue("id"))
@@ -36,24 +51,32 @@ func (p *Pages) events(w http.ResponseWriter, r *http.Request) {
 		p.fail(w, r, c, err)
 		return
 	}
-	// The body was read: a deadline for reading would look like a reader who left.
-	if err := http.NewResponseController(w).SetReadDeadline(time.Time{}); err != nil {
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("X-Accel-Buffering", "no") // Some proxies hold small answers back.
+	if r.Method == http.MethodHead {
+		return
+	}
+	s := stream{w: w, rc: http.NewResponseController(w), now: p.deps.Now}
+	// The request was read: a deadline for reading would look like a reader who left.
+	if err := s.rc.SetReadDeadline(time.Time{}); err != nil {
 		p.unavailable(w, r, err)
 		return
 	}
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("X-Accel-Buffering", "no") // Some proxies hold small answers back.
-	s := stream{w: w, rc: http.NewResponseController(w), now: p.deps.Now}
-	s.send("retry: 2000\n\n")
+	s.send(eventHello)
 	if a.Status.Terminal() {
-		s.send("event: end\ndata:\n\n")
+		s.send(eventEnd)
 		return
 	}
-	p.follow(r, &s, l, a.Revision)
+	seen, err := strconv.ParseInt(r.URL.Query().Get("revision"), 10, 64)
+	if err != nil || seen < 1 || seen > a.Revision {
+		seen = a.Revision
+	}
+	p.follow(r, &s, l, seen)
 }
 
 // follow announces changes until the answer is final, the right is lost or the
-// connection ends. Session and person are read anew for every turn.
+// connection ends. Session and person are read anew for every turn, and once more
+// before anything is announced.
 func (p *Pages) follow(r *http.Request, s *stream, l core.Lookup, seen int64) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
@@ -64,25 +87,29 @@ func (p *Pages) follow(r *http.Request, s *stream, l core.Lookup, seen int64) {
 		case <-ctx.Done():
 		}
 	}()
-	for s.err == nil && ctx.Err() == nil {
+	for s.err == nil {
 		c, err := p.caller(r)
-		if err != nil {
-			s.send("event: end\ndata:\n\n")
+		if err == nil {
+			_, err = p.deps.Approvals.Wait(ctx, c, approvals.WaitRequest{Lookup: l, Revision: seen, For: checkEvery})
+		}
+		if ctx.Err() != nil {
 			return
 		}
-		a, err := p.deps.Approvals.Wait(ctx, c, approvals.WaitRequest{Lookup: l, Revision: seen, For: checkEvery})
+		var a core.Approval
+		if err == nil {
+			if c, err = p.caller(r); err == nil {
+				a, err = p.deps.Approvals.Get(ctx, c, l)
+			}
+		}
 		switch {
-		case err != nil && ctx.Err() != nil:
-			return
 		case err != nil, a.Status.Terminal():
-			s.send("event: change\ndata:\n\n")
-			s.send("event: end\ndata:\n\n")
+			s.send(eventEnd)
 			return
 		case a.Revision > seen:
 			seen = a.Revision
-			s.send("event: change\ndata:\n\n")
+			s.send(eventChange)
 		default:
-			s.send(": still here\n\n")
+			s.send(eventAlive)
 		}
 	}
 }

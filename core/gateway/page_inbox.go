@@ -1,6 +1,9 @@
 package gateway
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"net/http"
 
 	"github.com/saysohq/sayso/core"
@@ -9,8 +12,10 @@ import (
 )
 
 // Sizes of the inbox: what a person can work through, and what they may look for.
+// It reads the newest questions beside the waiting ones (R88).
 const (
 	inboxWaiting = 100
+	inboxNewest  = 100
 	inboxRecent  = 20
 )
 
@@ -24,35 +29,40 @@ func (p *Pages) inbox(w http.ResponseWriter, r *http.Request) {
 		p.fail(w, r, c, err)
 		return
 	}
-	all, err := p.deps.Approvals.List(r.Context(), c, core.ListQuery{Limit: inboxWaiting})
+	newest, err := p.deps.Approvals.List(r.Context(), c, core.ListQuery{Limit: inboxNewest})
 	if err != nil {
 		p.fail(w, r, c, err)
 		return
 	}
 	v := web.Inbox{
-		Frame: p.frame(r.Context(), c, "Waiting for you", ""),
+		Frame: p.frame(r.Context(), c, "Waiting for you", web.StateInbox),
 		More:  waiting.More, Links: p.cfg.LinkHint,
 	}
+	shown := sha256.New()
 	for i := range waiting.Approvals {
-		v.Waiting = append(v.Waiting, p.row(c, &waiting.Approvals[i], waiting.Now))
+		a := &waiting.Approvals[i]
+		v.Waiting = append(v.Waiting, p.row(c, a))
+		fmt.Fprintln(shown, a.ID, a.Revision)
 	}
-	for i := range all.Approvals {
-		if a := &all.Approvals[i]; a.Status.Terminal() && len(v.Recent) < inboxRecent {
-			v.Recent = append(v.Recent, p.row(c, a, all.Now))
+	for i := range newest.Approvals {
+		if a := &newest.Approvals[i]; a.Status.Terminal() && len(v.Recent) < inboxRecent {
+			v.Recent = append(v.Recent, p.row(c, a))
+			fmt.Fprintln(shown, a.ID, a.Revision)
 		}
 	}
+	v.Version = hex.EncodeToString(shown.Sum(nil)[:8])
 	startHTML(w, http.StatusOK)
 	p.show(r.Context(), p.deps.Renderer.Inbox(w, v, part(r)))
 }
 
-func (p *Pages) row(c core.Caller, a *core.Approval, now core.Millis) web.Row {
-	card := presentation.For(*a, core.Detail{}, presentation.Place{Now: now, Zone: p.cfg.Zone, Person: c.Person.ID})
+func (p *Pages) row(c core.Caller, a *core.Approval) web.Row {
+	card := presentation.For(*a, core.Detail{}, presentation.Place{Zone: p.cfg.Zone, Person: c.Person.ID, Page: true})
 	row := web.Row{
-		Path: p.cfg.Links.Path(a.ID), Title: card.Title, Pill: card.Pill, Agent: a.Agent,
-		Expires: a.ExpiresAt, Asked: a.CreatedAt,
+		Path: p.cfg.Links.Path(a.ID), Title: card.Title, Class: card.Class, Pill: card.Pill, Agent: a.Agent,
+		Expires: a.ExpiresAt, ExpiresText: presentation.Clock(a.ExpiresAt, a.CreatedAt, p.cfg.Zone),
 	}
 	if card.Outcome != nil {
-		row.Outcome = card.Outcome.Text
+		row.Outcome, row.Allowed = card.Outcome.Text, card.Outcome.Allowed
 	}
 	return row
 }

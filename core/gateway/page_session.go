@@ -8,12 +8,24 @@ import (
 
 	"github.com/saysohq/sayso/core"
 	"github.com/saysohq/sayso/core/people"
+	"github.com/saysohq/sayso/presentation"
 	"github.com/saysohq/sayso/presentation/web"
 )
 
-// sessionCookie carries the bearer of a browser's session. Over TLS its name
-// takes the prefix that binds it to this host.
+// sessionCookie carries the bearer of a browser's session. Over TLS its name takes
+// a prefix: a browser then lets no plain connection set it and, without a base
+// path, no neighbouring host either.
 const sessionCookie = "sayso_session"
+
+func (p *Pages) cookieName() string {
+	switch {
+	case !p.cfg.Secure:
+		return sessionCookie
+	case p.cfg.Links.Base() == "":
+		return "__Host-" + sessionCookie
+	}
+	return "__Secure-" + sessionCookie
+}
 
 // maxForm bounds a posted form in bytes: a note of 1,000 code points, escaped
 // three times over, and the tokens.
@@ -22,7 +34,7 @@ const maxForm = 64 << 10
 // caller is the person of the request's session. Errors: ErrUnauthenticated, or
 // what keeps the service from telling.
 func (p *Pages) caller(r *http.Request) (core.Caller, error) {
-	cookie, err := r.Cookie(sessionCookie)
+	cookie, err := r.Cookie(p.cookieName())
 	if err != nil {
 		return core.Caller{}, core.ErrUnauthenticated
 	}
@@ -30,58 +42,61 @@ func (p *Pages) caller(r *http.Request) (core.Caller, error) {
 	if err != nil {
 		return core.Caller{}, err
 	}
-	if c.Person == nil || c.Session == "" { // A machine's token is no browser.
+	// A machine's token is no browser. Nor is a terminal's session: an agent may be
+	// able to read its file, and could allow here what a terminal may not.
+	if c.Person == nil || c.Session == "" || c.Surface != core.SurfacePage {
 		return core.Caller{}, core.ErrUnauthenticated
 	}
-	c.Surface = core.SurfacePage
 	return c, nil
 }
 
-// signedIn returns the caller, or answers with the sign-in page (GET), a refusal
-// (POST) or the error, and reports false.
+// signedIn returns the caller, or answers with the way to sign in (a refusal to a
+// POST and to the script) or the error, and reports false.
 func (p *Pages) signedIn(w http.ResponseWriter, r *http.Request) (core.Caller, bool) {
 	c, err := p.caller(r)
-	switch {
-	case err == nil:
+	if err == nil {
 		return c, true
-	case !errors.Is(err, core.ErrUnauthenticated):
-		p.unavailable(w, r, err)
-	case r.Method == http.MethodGet && !part(r):
-		http.Redirect(w, r, p.cfg.Links.Base()+"/signin?next="+url.QueryEscape(p.cfg.Links.Base()+r.URL.RequestURI()), http.StatusSeeOther)
-	default:
-		startHTML(w, http.StatusUnauthorized)
-		p.show(r.Context(), p.deps.Renderer.Message(w, web.Message{
-			Frame:   web.Frame{Base: p.cfg.Links.Base(), Title: "Sign in", State: web.StateSignIn},
-			Heading: "Your session has ended",
-			Text:    "Nothing was decided. Sign in and open the question again.",
-		}, part(r)))
 	}
+	if !errors.Is(err, core.ErrUnauthenticated) {
+		p.unavailable(w, r, err)
+		return core.Caller{}, false
+	}
+	base := p.cfg.Links.Base()
+	link := base + "/signin?next=" + url.QueryEscape(base+r.URL.RequestURI())
+	if (r.Method == http.MethodGet || r.Method == http.MethodHead) && !part(r) {
+		http.Redirect(w, r, link, http.StatusSeeOther)
+		return core.Caller{}, false
+	}
+	p.say(w, r, http.StatusUnauthorized, web.Message{
+		Frame:   p.bare("Sign in", web.StateSignIn),
+		Heading: "Your session has ended",
+		Text:    "Nothing was decided. Sign in to go on.",
+		SignIn:  link,
+	})
 	return core.Caller{}, false
 }
 
 func (p *Pages) signInForm(w http.ResponseWriter, r *http.Request) {
 	c, _ := p.caller(r) // Whoever is signed in already is told before a code replaces them.
-	p.askCode(w, r, c, http.StatusOK, next(r.URL.Query().Get("next"), p.cfg.Links.Base()), "")
+	p.askCode(w, r, c, http.StatusOK, web.SignIn{Next: next(r.URL.Query().Get("next"), p.cfg.Links.Base())})
 }
 
-func (p *Pages) askCode(w http.ResponseWriter, r *http.Request, c core.Caller, status int, next, fault string) {
+// askCode shows the form for a code with what v already says.
+func (p *Pages) askCode(w http.ResponseWriter, r *http.Request, c core.Caller, status int, v web.SignIn) {
 	first, err := p.deps.NoAdmin(r.Context())
 	if err != nil {
 		p.unavailable(w, r, err)
 		return
 	}
+	v.Frame, v.First = p.frame(r.Context(), c, "Sign in", web.StateSignIn), first
 	startHTML(w, status)
-	p.show(r.Context(), p.deps.Renderer.SignIn(w, web.SignIn{
-		Frame: p.frame(r.Context(), c, "Sign in", web.StateSignIn), First: first, Next: next, Fault: fault,
-	}))
+	p.show(r.Context(), p.deps.Renderer.SignIn(w, v))
 }
 
 // signIn uses a code. A pairing code first asks whether this browser shall decide
 // as its person; only the second post, after a press, uses it (K36).
 func (p *Pages) signIn(w http.ResponseWriter, r *http.Request) {
-	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-	if err := r.ParseForm(); err != nil {
-		http.Error(w, "The form cannot be read.", http.StatusBadRequest)
+	if !p.readForm(w, r) {
 		return
 	}
 	old, _ := p.caller(r)
@@ -103,7 +118,7 @@ func (p *Pages) signIn(w http.ResponseWriter, r *http.Request) {
 		in, err = p.deps.SignIns.RedeemPair(r.Context(), code, device)
 	}
 	if err != nil {
-		p.codeRefused(w, r, old, onward, err)
+		p.codeRefused(w, r, old, web.SignIn{Next: onward, Name: r.PostForm.Get("name")}, err)
 		return
 	}
 	if old.Person != nil { // The replaced session ends; if that fails it still ends by its own time.
@@ -116,7 +131,7 @@ func (p *Pages) signIn(w http.ResponseWriter, r *http.Request) {
 func (p *Pages) confirmPair(w http.ResponseWriter, r *http.Request, old core.Caller, code, onward string) {
 	person, err := p.deps.SignIns.PeekPair(r.Context(), code)
 	if err != nil {
-		p.codeRefused(w, r, old, onward, err)
+		p.codeRefused(w, r, old, web.SignIn{Next: onward}, err)
 		return
 	}
 	startHTML(w, http.StatusOK)
@@ -126,16 +141,19 @@ func (p *Pages) confirmPair(w http.ResponseWriter, r *http.Request, old core.Cal
 	}))
 }
 
-func (p *Pages) codeRefused(w http.ResponseWriter, r *http.Request, old core.Caller, onward string, err error) {
+func (p *Pages) codeRefused(w http.ResponseWriter, r *http.Request, old core.Caller, v web.SignIn, err error) {
 	var field *core.FieldError
+	status := http.StatusForbidden
 	switch {
 	case errors.As(err, &field):
-		p.askCode(w, r, old, http.StatusUnprocessableEntity, onward, "The "+field.Field+" "+field.Rule+".")
+		status, v.Fault = http.StatusUnprocessableEntity, "The "+field.Field+" "+field.Rule+"."
 	case errors.Is(err, core.ErrCodeInvalid), errors.Is(err, core.ErrInvalid), errors.Is(err, core.ErrNotFound):
-		p.askCode(w, r, old, http.StatusForbidden, onward, "This code is not valid any more. Make a new one and try again.")
+		v.Fault = presentation.AnswerCodeInvalid
 	default:
 		p.unavailable(w, r, err)
+		return
 	}
+	p.askCode(w, r, old, status, v)
 }
 
 func (p *Pages) signOut(w http.ResponseWriter, r *http.Request) {
@@ -143,9 +161,14 @@ func (p *Pages) signOut(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-	if !p.deps.Forms.Verify(r.PostFormValue("token"), c.Session, formSignOut, 0) {
-		http.Error(w, "This form is out of date. Go back and try again.", http.StatusForbidden)
+	if !p.readForm(w, r) {
+		return
+	}
+	if !p.deps.Forms.Verify(r.PostForm.Get("token"), c.Session, formSignOut, 0) {
+		p.say(w, r, http.StatusForbidden, web.Message{
+			Frame: p.frame(r.Context(), c, "Sign out", web.StateRefused), Heading: "You are still signed in",
+			Text: "This form was out of date. Press Sign out once more.",
+		})
 		return
 	}
 	if err := p.deps.SignIns.SignOut(r.Context(), c); err != nil {
@@ -160,7 +183,7 @@ func (p *Pages) signOut(w http.ResponseWriter, r *http.Request) {
 // the first visit must find the session. No GET changes anything.
 func (p *Pages) setCookie(w http.ResponseWriter, value string, maxAge int) {
 	http.SetCookie(w, &http.Cookie{
-		Name: sessionCookie, Value: value, Path: p.cfg.Links.Base() + "/", MaxAge: maxAge,
+		Name: p.cookieName(), Value: value, Path: p.cfg.Links.Base() + "/", MaxAge: maxAge,
 		HttpOnly: true, Secure: p.cfg.Secure, SameSite: http.SameSiteLaxMode,
 	})
 }

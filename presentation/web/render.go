@@ -31,8 +31,12 @@ func Assets() fs.FS {
 
 // Renderer lays the pages out. It is safe for concurrent use.
 type Renderer struct {
-	pages map[string]*template.Template
+	pages   map[string]*template.Template
+	version string
 }
+
+// Version names the assets of this binary, as the pages do after "?v=".
+func (r *Renderer) Version() string { return r.version }
 
 // pageNames are the templates that fill the layout.
 var pageNames = []string{"approval", "inbox", "signin", "message"}
@@ -46,9 +50,8 @@ func New() (*Renderer, error) {
 	funcs := template.FuncMap{
 		"asset": func(base, name string) string { return base + "/assets/" + name + "?v=" + version },
 		"iso":   func(m core.Millis) string { return m.Time().Format(time.RFC3339) },
-		"clock": func(m core.Millis) string { return m.Time().Format("2 Jan 15:04 UTC") },
 	}
-	r := &Renderer{pages: map[string]*template.Template{}}
+	r := &Renderer{pages: map[string]*template.Template{}, version: version}
 	for _, name := range pageNames {
 		t, err := template.New("layout.html").Funcs(funcs).ParseFS(templates, "templates/layout.html", "templates/"+name+".html")
 		if err != nil {

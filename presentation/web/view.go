@@ -19,7 +19,10 @@ const (
 	StateClosed    State = "closed" // Denied by no person: no route, wrong hash, a damaged record.
 	StateNotFound  State = "not-found"
 	StateSignIn    State = "sign-in"
-	StateError     State = "error"
+	StateError     State = "error"   // The record cannot be read now.
+	StateDamaged   State = "damaged" // The record can be read and not believed.
+	StateRefused   State = "refused"
+	StateInbox     State = "inbox"
 )
 
 // StateOf is the state of a card.
@@ -58,22 +61,30 @@ type Approval struct {
 	Card     presentation.Card
 	Path     string // Of this page, under Base.
 	Revision int64  // Revision of the record that is shown.
+	Version  string // Changes with whatever the page shows, the reader's rights included.
+	Expires  core.Millis
 	Text     string // The command or arguments, as far as they are shown.
 	Cut      bool   // Text is only the beginning.
-	Hidden   string // How much is not shown while Cut: "12,345 characters".
+	Hidden   string // How many characters are not shown while Cut: "12,345".
+	Opened   bool   // All of it was asked for.
+	Short    bool   // The action leaves room for the controls on the same screen.
 	Decide   *Decide
 	Notice   string // What the last press led to, when the card alone does not say it.
+	Unclear  bool   // Whether the last press was recorded is not known: there are no controls.
 }
 
-// Decide is the form of somebody who may decide.
+// Decide is the form of somebody who may see the question.
 type Decide struct {
-	Token    string // Session-bound form token.
-	View     string // Proof of what this page shows.
-	Hash     string // Hash of the shown arguments.
-	Card     int64  // Card revision that is shown.
-	Allow    []Choice
-	Tick     string // The words to tick before an allow; "" when all is shown.
-	ViewOnly string // Why there is no form; "" when there is one.
+	Token     string // Session-bound form token.
+	View      string // Proof of what this page shows; "" where it is not enough to allow.
+	Hash      string // Hash of the shown arguments.
+	Card      int64  // Card revision that is shown.
+	Allow     []Choice
+	Tick      string // The words to tick before an allow; "" when all is shown.
+	TickHash  string // Hash of the whole arguments, beside the tick.
+	OpenFirst bool   // An allow is offered once everything was opened.
+	Blocked   string // Why nothing can allow it; "" otherwise.
+	ViewOnly  string // Why there is no form; "" when there is one.
 }
 
 // Choice is one allowing button.
@@ -85,27 +96,31 @@ type Choice struct {
 // Inbox is the list of what waits and of what was decided lately.
 type Inbox struct {
 	Frame
+	Version string // Changes with whatever is listed.
 	Waiting []Row
 	Recent  []Row
 	More    bool   // There is more than is listed.
-	Links   string // How to link a chat; "" when none is configured.
+	Links   string // How to link a chat; "" when there is nothing to say.
 }
 
 // Row is one line of the inbox.
 type Row struct {
-	Path    string
-	Title   string
-	Pill    string
-	Agent   string
-	Outcome string // "" while it waits.
-	Expires core.Millis
-	Asked   core.Millis
+	Path        string
+	Title       string
+	Class       core.Class
+	Pill        string
+	Agent       string
+	Outcome     string // "" while it waits.
+	Allowed     bool
+	Expires     core.Millis
+	ExpiresText string // In the deployment's zone.
 }
 
 // SignIn is the page on which a one-time code is used.
 type SignIn struct {
 	Frame
 	First   bool   // There is no admin yet: the code makes the first one.
+	Name    string // What was entered as the name before.
 	Confirm string // Name of the person that the code signs in; "" before the code was read.
 	Code    string // The code to be confirmed.
 	Next    string // Path to go on to.
@@ -117,5 +132,6 @@ type Message struct {
 	Frame
 	Heading string
 	Text    string
-	Retry   bool
+	Retry   bool   // Offer to read the same address again.
+	SignIn  string // Path of the sign-in page; "" when signing in does not help.
 }
