@@ -7,12 +7,14 @@ const (
 	sqlInsertEvent = `INSERT INTO events (approval_id, revision, type, runtime, previous, caused_by, created_at, payload)
 		VALUES (?, ?, ?, ?, COALESCE((SELECT max(seq) FROM events WHERE approval_id = ?), 0), ?, ?, ?)`
 
+	sqlDeliveriesDue = `UPDATE deliveries SET due_at = ?1, updated_at = ?1, stale_since = iif(stale_since = 0, ?1, stale_since)
+		WHERE approval_id = ?2 AND state <> 'closed'`
 	// A message that already told the outcome is opened again when the record has
-	// more to tell: a grant that was taken back, a runner that fell silent.
-	sqlDeliveriesDue = `UPDATE deliveries SET due_at = ?1, updated_at = ?1,
-			stale_since = iif(stale_since = 0, ?1, stale_since),
-			state = iif(state = 'closed', 'open', state), outcome = ''
-		WHERE approval_id = ?2 AND (state <> 'closed' OR outcome = 'replaced')`
+	// more to tell: a grant that was taken back, a runner that fell silent. Apart
+	// from the statement above, because naming the state there would write an index
+	// for every decision.
+	sqlReopenShown = `UPDATE deliveries SET state = 'open', outcome = ''
+		WHERE approval_id = ? AND state = 'closed' AND outcome = 'replaced'`
 
 	sqlInsertDetail = `INSERT INTO approval_details (approval_id, text, omitted) VALUES (?, ?, ?)`
 	sqlReadDetail   = `SELECT COALESCE(d.text, ''), COALESCE(d.omitted, 0)

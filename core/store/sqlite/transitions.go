@@ -55,6 +55,11 @@ func (t *tx) save(a *core.Approval, e core.EventType, card bool) error {
 	if n != 1 {
 		return fmt.Errorf("change approval: %w", core.ErrConflict)
 	}
+	if card && (e == core.EventVoided || e == core.EventOutcome) {
+		if _, err := t.exec(sqlReopenShown, a.ID); err != nil {
+			return err
+		}
+	}
 	if card {
 		if _, err := t.exec(sqlDeliveriesDue, int64(t.now), a.ID); err != nil {
 			return err
