@@ -148,7 +148,7 @@ func (t *turn) reload(ctx context.Context) bool {
 // resolve finds the address of a row that was never sent. It reports false when
 // the turn is over.
 func (t *turn) resolve(ctx context.Context) bool {
-	if t.next() != stepSend {
+	if n := t.next(); n != stepSend && (n != stepFollowup || t.address != "") {
 		return true
 	}
 	if t.d.PersonID == "" {

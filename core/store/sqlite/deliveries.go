@@ -119,6 +119,9 @@ func (t *tx) complete(c core.CompleteDelivery) error {
 		return err
 	}
 	d := &r.d
+	if c.Locator != "" && d.Locator != "" && c.Locator != d.Locator {
+		return t.completeTwin(&r, now, c)
+	}
 	if c.Locator != "" {
 		d.Locator = c.Locator
 	}

@@ -10,10 +10,10 @@ import (
 
 const (
 	// A message without a receipt: a send is or was under way, or was given up in
-	// doubt. A row that has its message is not looking for another.
+	// doubt. A send in doubt that was repeated may have left two messages.
 	sqlAdoptable = `SELECT d.id FROM deliveries d
-		WHERE d.approval_id = ?1 AND d.channel = ?2 AND d.account = ?3 AND d.address = ?4 AND d.locator = ''
-			AND (d.ambiguous = 1 OR d.state = 'sending' OR d.outcome = 'possible-orphan')
+		WHERE d.approval_id = ?1 AND d.channel = ?2 AND d.account = ?3 AND d.address = ?4
+			AND (d.ambiguous = 1 OR (d.locator = '' AND (d.state = 'sending' OR d.outcome = 'possible-orphan')))
 			AND NOT EXISTS (SELECT 1 FROM deliveries o WHERE o.locator <> '' AND o.channel = ?2 AND o.account = ?3 AND o.locator = ?5)
 		LIMIT 1`
 
@@ -104,6 +104,9 @@ func (t *tx) adopt(approvalID string, a *core.Adopt) (string, error) {
 	c, err := t.card(approvalID)
 	if err != nil {
 		return "", err
+	}
+	if r.d.Locator != "" { // It follows another message already: a send in doubt had been repeated.
+		return t.twin(&r, c, a.Locator, 0)
 	}
 	r.d.Locator, r.d.State, r.d.Outcome, r.d.Ambiguous, r.d.DueAt = a.Locator, core.DeliveryOpen, core.OutcomeNone, false, t.now
 	r.stateBefore = ""

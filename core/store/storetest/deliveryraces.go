@@ -315,7 +315,7 @@ func raceAdopt(k *kit) {
 		got := make([]core.Decided, 2)
 		errs := make([]error, 2)
 		together(2, func(i int) { got[i], errs[i] = k.Decide(k.ctx, commands[i]) })
-		require.NotEqual(k.t, errs[0] == nil, errs[1] == nil, "one message belongs to one row")
+		require.NotEqual(k.t, errs[0] == nil, errs[1] == nil, "one message belongs to one row: %v %v", errs[0], errs[1])
 		for i, err := range errs {
 			if err != nil {
 				require.ErrorIs(k.t, err, core.ErrConflict)
