@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -33,13 +34,20 @@ func newPair(c *connection) *cobra.Command {
 			"runs on the service's machine, as its user.",
 		Args: atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			op, person, err := c.operatorFor(cmd.Context(), args)
-			if err != nil {
-				return err
-			}
 			form := formLink
 			if typed {
 				form = formTyped
+			}
+			op, person, err := c.operatorFor(cmd.Context(), args)
+			if errors.Is(err, errNoAdmin) { // The first link may have run out unused.
+				code, err := op.IssueFirstCode(cmd.Context(), form)
+				if err != nil {
+					return err
+				}
+				return c.printPair(api.Person{Name: "the first admin"}, code, typed)
+			}
+			if err != nil {
+				return err
 			}
 			code, err := op.IssueCode(cmd.Context(), person.ID, api.IssueCode{Purpose: core.CodePair, Form: form})
 			if err != nil {
@@ -54,11 +62,14 @@ func newPair(c *connection) *cobra.Command {
 
 func (c *connection) printPair(person api.Person, code api.Code, typed bool) error {
 	if typed {
-		fmt.Fprintf(c.env.stderr, "one-time code for %s, good for 5 minutes:\n", person.Name)
+		fmt.Fprintf(c.env.stderr, "one-time code for %s, good until %s:\n", person.Name, clock(code.ExpiresAt))
 		return say(c.env.stdout, code.Code)
 	}
 	link := strings.TrimRight(c.url(), "/") + "/signin#code=" + url.QueryEscape(code.Code)
-	fmt.Fprintf(c.env.stderr, "opens a session of %s, once, within 5 minutes:\n", person.Name)
+	if len(code.Links) > 0 { // The configured public address, which a phone can reach.
+		link = code.Links[0]
+	}
+	fmt.Fprintf(c.env.stderr, "opens a session of %s, once, until %s:\n", person.Name, clock(code.ExpiresAt))
 	if err := say(c.env.stdout, link); err != nil {
 		return err
 	}
@@ -99,6 +110,12 @@ func newLink(c *connection) *cobra.Command {
 	}
 }
 
+// errNoAdmin is a deployment whose first admin is still to come.
+var errNoAdmin = usage("there is no admin yet: open the first sign-in link, or get a new one with: sayso pair")
+
+// clock is a time of today as people read it.
+func clock(m core.Millis) string { return m.Time().Local().Format(time.TimeOnly) }
+
 func atMostOne(cmd *cobra.Command, args []string) error {
 	if len(args) > 1 {
 		return usage("%s takes one person at most", cmd.Name())
@@ -131,7 +148,7 @@ func (c *connection) operatorFor(ctx context.Context, args []string) (*client.Cl
 	case len(found) > 1:
 		return nil, api.Person{}, usage("several people fit: name one by id (see sayso people)")
 	case len(args) == 0:
-		return nil, api.Person{}, usage("there is no admin yet: open the first sign-in link that sayso serve printed")
+		return op, api.Person{}, errNoAdmin
 	}
 	return nil, api.Person{}, usage("there is no such person (see sayso people)")
 }

@@ -136,6 +136,11 @@ type IssueCode struct {
 	Form    string           `json:"form" enum:"typed,link" doc:"typed: short, for typing. link: long, for a link or QR code."`
 }
 
+// IssueFirstCode is the body of POST /v1/first-code.
+type IssueFirstCode struct {
+	Form string `json:"form" enum:"typed,link" doc:"typed: short, for typing. link: long, for a link or QR code."`
+}
+
 // Code is a one-time code, which is told once.
 type Code struct {
 	Code      string      `json:"code"`

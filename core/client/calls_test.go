@@ -66,6 +66,7 @@ func everyCall(c *client.Client) []func(context.Context) error {
 		func(ctx context.Context) error { _, err := c.Owners(ctx, "bot", id); return err },
 		func(ctx context.Context) error { return c.SetOwners(ctx, "bot", id, nil) },
 		func(ctx context.Context) error { _, err := c.IssueCode(ctx, id, api.IssueCode{}); return err },
+		func(ctx context.Context) error { _, err := c.IssueFirstCode(ctx, "link"); return err },
 		func(ctx context.Context) error { _, err := c.Sessions(ctx, id); return err },
 		func(ctx context.Context) error { return c.EndSession(ctx, id, id) },
 		func(ctx context.Context) error { _, err := c.Tokens(ctx); return err },

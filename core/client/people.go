@@ -90,6 +90,12 @@ func (c *Client) IssueCode(ctx context.Context, personID string, i api.IssueCode
 	return once[api.Code](ctx, c, http.MethodPost, path("/v1/people/", personID, "/codes"), i)
 }
 
+// IssueFirstCode issues the code that makes the first admin anew, for this machine's
+// operator. Errors: core.ErrForbidden once there is an admin.
+func (c *Client) IssueFirstCode(ctx context.Context, form string) (api.Code, error) {
+	return once[api.Code](ctx, c, http.MethodPost, "/v1/first-code", api.IssueFirstCode{Form: form})
+}
+
 // Sessions lists the devices of a person, newest first. Errors: core.ErrForbidden.
 func (c *Client) Sessions(ctx context.Context, personID string) ([]api.Session, error) {
 	out, err := read[api.Sessions](ctx, c, path("/v1/people/", personID, "/sessions"), nil)

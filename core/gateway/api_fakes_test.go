@@ -160,6 +160,13 @@ func (f *fakePeople) RedeemPair(_ context.Context, code string, d people.Device)
 	return f.redeemPair(code, d)
 }
 
+func (f *fakePeople) RenewBootstrap(_ context.Context, by core.Caller, form people.CodeForm) (people.IssuedCode, error) {
+	if !by.Operator || form != people.FormLink {
+		return people.IssuedCode{}, core.ErrForbidden
+	}
+	return people.IssuedCode{Code: people.SecretOf("first-code"), ExpiresAt: 9}, f.err
+}
+
 func (f *fakePeople) RedeemBootstrap(_ context.Context, code, name string, d people.Device) (people.SignedIn, error) {
 	if f.bootstrap == nil {
 		return people.SignedIn{}, f.err

@@ -200,6 +200,7 @@ var everyCall = []struct{ method, target, query, body string }{
 	{"GET", "/v1/runtimes/{}/agents/{}/owners", "", ""},
 	{"PUT", "/v1/runtimes/{}/agents/{}/owners", "", `{"owners":["p"]}`},
 	{"POST", "/v1/people/{}/codes", "", `{"purpose":"link","form":"typed"}`},
+	{"POST", "/v1/first-code", "", `{"form":"link"}`},
 	{"GET", "/v1/people/{}/sessions", "", ""},
 	{"DELETE", "/v1/people/{}/sessions/{}", "", ""},
 	{"POST", "/v1/signin", "", `{"code":"c","purpose":"pair","name":"n","kind":"cli","label":"l"}`},

@@ -150,6 +150,22 @@ func TestLinkCodesComeWithTheBotsLinks(t *testing.T) {
 	require.JSONEq(t, `{"code":"link-code","expires_at":9}`, w.Body.String())
 }
 
+// Where a public address is configured, a code for the page comes with the link
+// that a phone can follow; the first code is for the operator alone.
+func TestCodesComeWithThePagesLink(t *testing.T) {
+	t.Parallel()
+	e := newEdge(t, func(c *gateway.Config, _ *gateway.Deps) { c.PublicURL = "https://example.com/base" })
+	e.people.startPair = func(core.Caller, string, people.CodeForm) (people.IssuedCode, error) {
+		return people.IssuedCode{Code: people.SecretOf("pair-code"), ExpiresAt: 9}, nil
+	}
+	w := e.do(t, adminBearer, http.MethodPost, "/v1/people/p1/codes", `{"purpose":"pair","form":"link"}`)
+	require.JSONEq(t, `{"code":"pair-code","expires_at":9,"links":["https://example.com/base/signin#code=pair-code"]}`, w.Body.String())
+
+	requireProblem(t, e.do(t, adminBearer, http.MethodPost, "/v1/first-code", `{"form":"link"}`), http.StatusForbidden, "forbidden")
+	w = serve(t, e.gateway.AdminHandler(), "", http.MethodPost, "/v1/first-code", `{"form":"link"}`)
+	require.JSONEq(t, `{"code":"first-code","expires_at":9,"links":["https://example.com/base/signin#code=first-code"]}`, w.Body.String())
+}
+
 // A roster that leaves identities out keeps them; an empty list unlinks all.
 func TestApplyTellsNilFromEmpty(t *testing.T) {
 	t.Parallel()

@@ -41,6 +41,7 @@ type Devices interface {
 type Redeemer interface {
 	RedeemBootstrap(ctx context.Context, code, name string, d people.Device) (people.SignedIn, error)
 	RedeemPair(ctx context.Context, code string, d people.Device) (people.SignedIn, error)
+	RenewBootstrap(ctx context.Context, by core.Caller, f people.CodeForm) (people.IssuedCode, error)
 }
 
 // Tokens administers the bearers of machines.

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"net/http"
+	"net/url"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -19,6 +20,8 @@ func (g *Gateway) registerSignIn() {
 	huma.Register(g.api, g.empty("sign-out", http.MethodDelete, "/v1/me/session", "End the session of the bearer"), g.signOut)
 	huma.Register(g.api, g.created("issue-code", "/v1/people/{person}/codes",
 		"Issue a one-time code that signs a device in or links a chat account"), g.issueCode)
+	huma.Register(g.api, g.created("issue-first-code", "/v1/first-code",
+		"Issue the code that makes the first admin anew; for this machine's operator, while there is none"), g.issueFirstCode)
 	huma.Register(g.api, g.operation("list-sessions", http.MethodGet, "/v1/people/{person}/sessions",
 		"List the devices of a person"), g.listSessions)
 	huma.Register(g.api, g.empty("end-session", http.MethodDelete, "/v1/people/{person}/sessions/{session}",
@@ -85,8 +88,36 @@ func (g *Gateway) issueCode(ctx context.Context, in *issueCodeInput) (*output[ap
 		return nil, g.fail(ctx, err)
 	}
 	out := api.Code{Code: code.Code.Reveal(), ExpiresAt: code.ExpiresAt}
-	if in.Body.Purpose == core.CodeLink && in.Body.Form == string(people.FormLink) && g.deps.ChatLinks != nil {
-		out.Links = g.deps.ChatLinks(out.Code)
+	if in.Body.Form == string(people.FormLink) {
+		out.Links = g.codeLinks(in.Body.Purpose, out.Code)
+	}
+	return &output[api.Code]{Status: http.StatusCreated, Body: out}, nil
+}
+
+// codeLinks are the links that present a code: to the bots, or to the page where a
+// public address is configured.
+func (g *Gateway) codeLinks(purpose core.CodePurpose, code string) []string {
+	switch {
+	case purpose == core.CodeLink && g.deps.ChatLinks != nil:
+		return g.deps.ChatLinks(code)
+	case purpose != core.CodeLink && g.links.origin != "":
+		return []string{g.links.origin + g.links.base + "/signin#code=" + url.QueryEscape(code)}
+	}
+	return nil
+}
+
+type issueFirstCodeInput struct {
+	Body api.IssueFirstCode
+}
+
+func (g *Gateway) issueFirstCode(ctx context.Context, in *issueFirstCodeInput) (*output[api.Code], error) {
+	code, err := g.deps.People.RenewBootstrap(ctx, callOf(ctx).caller, people.CodeForm(in.Body.Form))
+	if err != nil {
+		return nil, g.fail(ctx, err)
+	}
+	out := api.Code{Code: code.Code.Reveal(), ExpiresAt: code.ExpiresAt}
+	if in.Body.Form == string(people.FormLink) {
+		out.Links = g.codeLinks(core.CodeBootstrap, out.Code)
 	}
 	return &output[api.Code]{Status: http.StatusCreated, Body: out}, nil
 }

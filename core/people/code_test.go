@@ -118,6 +118,24 @@ func TestBootstrap(t *testing.T) {
 	require.False(t, open)
 }
 
+// The first code of a start may run out unused: the operator gets another, nobody
+// else does, and none is given once there is an admin.
+func TestRenewBootstrap(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	operator := core.Caller{Operator: true}
+	for _, c := range []core.Caller{{}, {Token: &core.Token{Scopes: []core.Scope{core.ScopeAdmin}}}} {
+		_, err := b.RenewBootstrap(t.Context(), c, people.FormLink)
+		require.ErrorIs(t, err, core.ErrForbidden)
+	}
+	code, err := b.RenewBootstrap(t.Context(), operator, people.FormLink)
+	require.NoError(t, err)
+	_, err = b.RedeemBootstrap(t.Context(), code.Code.Reveal(), "Ada", device)
+	require.NoError(t, err)
+	_, err = b.RenewBootstrap(t.Context(), operator, people.FormLink)
+	require.ErrorIs(t, err, core.ErrForbidden)
+}
+
 func TestABadNameLeavesTheBootstrapCodeGood(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -55,6 +55,21 @@ func (s *Service) EnsureBootstrap(ctx context.Context, f CodeForm) (c IssuedCode
 	return c, err == nil, err
 }
 
+// RenewBootstrap issues another first code to the operator, in the place of the one
+// before it: the first start's may have run out unused. Errors: core.ErrForbidden
+// (not the operator, or there is an admin), core.ErrInvalid.
+func (s *Service) RenewBootstrap(ctx context.Context, by core.Caller, f CodeForm) (IssuedCode, error) {
+	if !by.Operator {
+		return IssuedCode{}, core.ErrForbidden
+	}
+	c, err := s.issueCode(ctx, core.CodeBootstrap, "", f)
+	if err != nil {
+		return IssuedCode{}, err
+	}
+	s.audit(ctx, by, "first code issued")
+	return c, nil
+}
+
 // defaultAdmin is the first admin's name where neither they nor their machine said one.
 const defaultAdmin = "Admin"
 
