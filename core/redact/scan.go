@@ -149,6 +149,10 @@ func (sc *scanner) at(i int) int {
 		return sc.assignment(i)
 	case '-':
 		return sc.flag(i)
+	case ',':
+		return sc.pair(i)
+	case '>':
+		return sc.element(i)
 	case 'b', 'B':
 		return sc.scheme(i)
 	case 'p', 'P':

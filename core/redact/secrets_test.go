@@ -46,6 +46,16 @@ func TestSecrets(t *testing.T) {
 		"bearer anywhere":             {"use Bearer abc.def then bearer   xyz", "use Bearer [hidden] then bearer   [hidden]"},
 		"bearer in prose":             {"a bearer token of that kind", "a bearer token of that kind"},
 		"bearer at odd spaces":        {"Bearer\u00a0s3cret", "Bearer\u00a0[hidden]"},
+		"bearer as a value":           {"authorization=Bearer abc auth: bearer xyz", "authorization=[hidden] [hidden] auth: [hidden] [hidden]"},
+		"basic as a value":            {"auth: Basic dXNlcjpwYXNz", "auth: [hidden] [hidden]"},
+		"key as the user":             {"curl -u abc: https://x", "curl -u [hidden]: https://x"},
+		"presigned URL":               {"https://h/o?X-Amz-Signature=abc&sig=d&Signature=e&x=1", "https://h/o?X-Amz-Signature=[hidden]&sig=[hidden]&Signature=[hidden]&x=1"},
+		"signature that is text":      {"signature=Ann", "signature=Ann"},
+		"header set by a call":        {`h.set('X-Api-Key', 'abc').add("Cookie", "a=b; c")`, `h.set('X-Api-Key', '[hidden]').add("Cookie", "[hidden]")`},
+		"arguments of a call":         {`f('token', 'abc')`, `f('token', 'abc')`},
+		"XML element":                 {"<a><password>a b</password><clientSecret x='1'>c</clientSecret><token/></a>", "<a><password>[hidden]</password><clientSecret x='1'>[hidden]</clientSecret><token/></a>"},
+		"XML element of another name": {"<name>a</name><token>b</other>", "<name>a</name><token>b</other>"},
+		"escaped blank":               {`PASSWORD=a\ b run`, `PASSWORD=[hidden] run`},
 		"basic with a pair":           {"Basic dXNlcjpwYXNz", "Basic [hidden]"},
 		"basic in prose":              {"Basic authentication and basic needs", "Basic authentication and basic needs"},
 		"header, rest of the line":    {"Authorization: Custom one two three\nHost: x", "Authorization: [hidden]\nHost: x"},
@@ -221,6 +231,9 @@ func TestNoMarkedSecretSurvives(t *testing.T) {
 		func(s string) string { return "MY_API_KEY=" + s },
 		func(s string) string { return "password: '" + s + " " + s + "'" },
 		func(s string) string { return `{"token": "` + s + `"}` },
+		func(s string) string { return "auth: Bearer " + s },
+		func(s string) string { return "<password>" + s + "</password>" },
+		func(s string) string { return "https://h/?X-Amz-Signature=" + s + "&a=b" },
 		func(s string) string { return "ghp_" + strings.Repeat("a1B2", 9) },
 		func(s string) string { return "Pass\u200bword=" + s[:4] + "\u200d" + s[4:] },
 	}
@@ -245,7 +258,7 @@ func TestNoMarkedSecretSurvives(t *testing.T) {
 func TestHostileRepetition(t *testing.T) {
 	t.Parallel()
 	for _, unit := range []string{
-		"token=", "token='", `token="\\\"`, `token=\\"`, "token=1a(", "token=$(", "token=`", "eyJ", "eyJaaaaaaaaaaa.", "ghp_", "123456:",
+		"token=", "<token>", "<token >", "<token x=>", "'x-key', ", "?sig=a\\ ", "token='", `token="\\\"`, `token=\\"`, "token=1a(", "token=$(", "token=`", "eyJ", "eyJaaaaaaaaaaa.", "ghp_", "123456:",
 		"-----BEGIN PRIVATE KEY-----", "Bearer a(", "--password '", "curl -u x:y ", "'Cookie: ", `\\'Cookie: a`, "Authorization: a,b=", "https://a@",
 		"\u200b", "with password '", "$(", "a,", "/", "-", " ", "aB3+", `\\`, "token=a{", "aaaaaaaaaaaaaaaaaaaa=",
 	} {

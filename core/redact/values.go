@@ -22,7 +22,8 @@ func (sc *scanner) assignment(i int) int {
 	name := s[start:end]
 	quoted := strings.ContainsAny(s[end:i], "\"'`")
 	header := s[i] == ':' && !quoted && headerName(name)
-	if !header && !SensitiveName(name[strings.LastIndexByte(name, '.')+1:]) {
+	signed := s[i] == '=' && start > 0 && (s[start-1] == '?' || s[start-1] == '&') && signature(name)
+	if !header && !signed && !SensitiveName(name[strings.LastIndexByte(name, '.')+1:]) {
 		return i + 1
 	}
 	v := i + 1
@@ -34,6 +35,56 @@ func (sc *scanner) assignment(i int) int {
 		return sc.header(start, v, strings.HasSuffix(strings.ToLower(name), "cookie"))
 	}
 	return sc.value(v)
+}
+
+// signature reports whether a query parameter of this name makes its URL a
+// credential: whoever has a presigned URL has the right. Elsewhere a signature is
+// no secret.
+func signature(name string) bool {
+	name = strings.ToLower(name)
+	return name == "sig" || name == "signature" || strings.HasSuffix(name, "-signature")
+}
+
+// pair hides the value of 'X-Api-Key', 'x' as calls that set a header have it; i is
+// at the comma. The name must look like a header's: other arguments stay.
+func (sc *scanner) pair(i int) int {
+	start, end := nameBefore(sc.s, i)
+	v := skipBlanks(sc.s, i+1)
+	if end == i || v == len(sc.s) || strings.IndexByte("\"'", sc.s[v]) < 0 {
+		return i + 1
+	}
+	if name := sc.s[start:end]; headerName(name) || strings.Contains(name, "-") && SensitiveName(name) {
+		return sc.value(v)
+	}
+	return i + 1
+}
+
+// element hides the text of <password>x</password>; i is at the first ">". In a
+// script only what a shell takes for literal text: there the brackets may be
+// redirections, with a command between them.
+func (sc *scanner) element(i int) int {
+	s := sc.s
+	from := max(0, i-2*maxName)
+	open := strings.LastIndexByte(s[from:i], '<')
+	if open < 0 {
+		return i + 1
+	}
+	open += from
+	end := run(s, open+1, dotted)
+	name := s[open+1 : end]
+	if end < i && !isBlank(s[end]) || !SensitiveName(name) {
+		return i + 1
+	}
+	n := strings.IndexByte(s[i+1:], '<')
+	if n < 0 || !strings.HasPrefix(s[i+1+n:], "</"+name+">") {
+		return i + 1
+	}
+	text := s[i+1 : i+1+n]
+	if harmlessValue(text) || sc.as == asScript && !oneWord(text) {
+		return i + 1
+	}
+	sc.add(i+1, i+1+n)
+	return i + 1 + n
 }
 
 // nameBefore finds the name that ends before s[i], over blanks, a closing quote
@@ -107,7 +158,11 @@ func userFlag(name string) bool {
 
 func (sc *scanner) userValue(v int) int {
 	from, to, _ := valueAt(sc.s, v)
-	if colon := strings.IndexByte(sc.s[from:to], ':'); colon >= 0 {
+	switch colon := strings.IndexByte(sc.s[from:to], ':'); {
+	case colon < 0:
+	case from+colon+1 == to: // No password: the user is the key.
+		sc.hide(from, to-1, true)
+	default:
 		sc.hide(from+colon+1, to, true)
 	}
 	return to
@@ -128,6 +183,9 @@ func (sc *scanner) value(v int) int {
 		return to // A call: code, not a literal.
 	}
 	sc.hide(from, to, quote != '\'')
+	if quote == 0 && (strings.EqualFold(text, "bearer") || strings.EqualFold(text, "basic")) {
+		return from // The credentials come behind the scheme.
+	}
 	return to
 }
 
@@ -247,7 +305,12 @@ func bareValue(s string, v int) int {
 	depth, name := 0, true
 	for i := v; i < len(s); i++ {
 		switch c := s[i]; c {
-		case ' ', '\t', '\n', '\r', '"', '\'', '`', ';', '|', '&', '<', '>':
+		case ' ':
+			if !oddBackslashes(s[v:i]) {
+				return i
+			}
+			name = false
+		case '\t', '\n', '\r', '"', '\'', '`', ';', '|', '&', '<', '>':
 			return trimBackslash(s, v, i)
 		case '(', '[', '{':
 			if i == v || c == '(' && name {
