@@ -69,6 +69,8 @@
     return page;
   }
 
+  const link = (href) => [...main.querySelectorAll("a")].find((a) => a.getAttribute("href") === href);
+
   function swap(page) {
     const before = root(main), after = root(page);
     if (before?.dataset.approval && after.dataset.approval && before.dataset.approval !== after.dataset.approval) return;
@@ -78,6 +80,8 @@
     const note = main.querySelector("#note")?.value;
     const noted = main.querySelector("details.note")?.open;
     const held = document.activeElement, id = held?.id, href = held?.getAttribute("href");
+    const row = window.scrollY > 0 && [...main.querySelectorAll(".list a")].find((a) => a.getBoundingClientRect().bottom > 0);
+    const place = row && row.getBoundingClientRect().top;
     const settled = before?.dataset.state === "pending" && after.dataset.state !== "pending";
     main.replaceChildren(...page.childNodes);
     readClock();
@@ -89,9 +93,10 @@
     const result = main.querySelector("#result") || main.querySelector("#notice");
     if (result && (settled || sending)) {
       result.focus();
-    } else if (id || href) {
-      const again = id ? document.getElementById(id) : [...main.querySelectorAll("a")].find((a) => a.getAttribute("href") === href);
-      if (again && again !== document.activeElement) again.focus({ preventScroll: true });
+    } else {
+      (id ? document.getElementById(id) : href && link(href))?.focus({ preventScroll: true });
+      const moved = row && link(row.getAttribute("href"));
+      if (moved) window.scrollBy(0, moved.getBoundingClientRect().top - place);
     }
     frozen = "unclear" in (root(main)?.dataset ?? {});
     watch();
@@ -151,7 +156,7 @@
   document.addEventListener("submit", (e) => {
     if (e.target.id !== "decide") return;
     e.preventDefault();
-    if (e.submitter && !sending && !frozen) decide(e.target, e.submitter);
+    if (e.submitter?.value && !sending && !frozen) decide(e.target, e.submitter);
   });
   retry.addEventListener("click", () => refresh(true));
 
