@@ -43,8 +43,8 @@ check: $(GOLANGCI) ## Format, vet, lint, and prove that generated files are fres
 	$(GO) mod verify
 
 .PHONY: bench
-bench: ## Measure against a raw baseline in the same run; prints ratios.
-	$(GO) run ./cmd/sayso bench
+bench: build ## Measure against a raw baseline in the same run, some minutes; BENCH='--dir DIR --only NAME'.
+	CGO_ENABLED=0 $(GO) run ./cmd/bench --sayso $(BIN) $(BENCH)
 
 .PHONY: fuzz
 fuzz: ## Fuzz every target for FUZZTIME each (default 20s).

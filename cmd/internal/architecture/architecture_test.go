@@ -121,7 +121,7 @@ var rules = []rule{
 	},
 	{
 		"production code imports no test package",
-		func(p string) bool { return !testOnly(p) && p != "cmd/playground" },
+		func(p string) bool { return !testOnly(p) && p != "cmd/playground" && p != "cmd/bench" },
 		func(_ graph, p pkg) string {
 			return first(p.Imports, func(d string) bool {
 				return local(d) != "" && testOnly(local(d)) || strings.HasPrefix(d, "github.com/stretchr/testify") || d == "testing"

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strconv"
+
+	"github.com/saysohq/sayso/channels/fakes"
+	"github.com/saysohq/sayso/channels/fakes/telegram"
+	"github.com/saysohq/sayso/cmd/internal/bench"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, out, faults io.Writer) error {
+	o := bench.Options{Out: out}
+	f := flag.NewFlagSet("bench", flag.ContinueOnError)
+	f.SetOutput(faults)
+	f.StringVar(&o.Sayso, "sayso", "bin/sayso", "the binary to be measured")
+	f.StringVar(&o.Dir, "dir", "", "folder on the disk to be measured")
+	f.StringVar(&o.Only, "only", "", "run only the measures whose name contains this")
+	if err := f.Parse(args); err != nil {
+		return err
+	}
+	var started []*telegram.Server
+	defer func() {
+		for _, s := range started {
+			s.Close()
+		}
+	}()
+	o.Messenger = func() (bench.Messenger, error) {
+		s, err := telegram.Start(telegram.Config{})
+		if err != nil {
+			return nil, err
+		}
+		started = append(started, s)
+		return messenger{s}, nil
+	}
+	return bench.Run(ctx, o)
+}
+
+// messenger fits the fake Telegram to the bench.
+type messenger struct{ *telegram.Server }
+
+// API implements bench.Messenger.
+func (m messenger) API() (url, token string) { return m.URL(), m.Token() }
+
+// Open implements bench.Messenger.
+func (m messenger) Open(user int64, groups ...int64) {
+	m.AddUser(user, "Ann", "ann")
+	m.Change(user, func(c *telegram.Chat) { c.Started = true })
+	for _, g := range groups {
+		m.AddGroup(g, "Group "+strconv.FormatInt(g, 10))
+	}
+}
+
+// Press implements bench.Messenger.
+func (m messenger) Press(user int64, message string) (string, error) {
+	shown, ok := m.Message(message)
+	if !ok || len(shown.Buttons) == 0 {
+		return "", errors.New("there is no such message with a button")
+	}
+	return m.Server.Press(telegram.Press{User: user, Message: message, Label: shown.Buttons[0].Label})
+}
+
+// AwaitReply implements bench.Messenger.
+func (m messenger) AwaitReply(ctx context.Context, press string) error {
+	_, err := m.Server.AwaitReply(ctx, press)
+	return err
+}
+
+// WatchEdits implements bench.Messenger.
+func (m messenger) WatchEdits(ctx context.Context, seen func(string) bool) error {
+	known := map[string]bool{}
+	_, err := m.AwaitMessage(ctx, func(msg fakes.Message) bool {
+		if known[msg.Locator] || msg.Edits == 0 || len(msg.Buttons) > 0 {
+			return false
+		}
+		known[msg.Locator] = true
+		return seen(msg.Locator)
+	})
+	return err
+}

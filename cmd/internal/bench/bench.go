@@ -1,0 +1,108 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// Options say what is measured and where.
+type Options struct {
+	Sayso string    // Path of the binary that is run as the service; required.
+	Dir   string    // Folder on the disk to be measured; "" takes the system's for temporary files.
+	Only  string    // Part of the name of the measures to be run; "" runs all.
+	Out   io.Writer // Progress and the report.
+	// Messenger starts a messenger for the figures of clicks and edits; nil leaves
+	// them out.
+	Messenger func() (Messenger, error)
+}
+
+// Messenger is a messenger's server with the people on it, as a bench needs them.
+type Messenger interface {
+	// API is where the service finds it: address and token.
+	API() (url, token string)
+	// Open makes a person who has started the bot, and groups that the bot is in.
+	Open(user int64, groups ...int64)
+	// Press presses the first button of a message and returns the id of the press.
+	Press(user int64, message string) (press string, err error)
+	// AwaitReply waits until a press is acknowledged.
+	AwaitReply(ctx context.Context, press string) error
+	// WatchEdits calls seen once for every message that was edited and has lost its
+	// buttons, as it happens, until seen returns true.
+	WatchEdits(ctx context.Context, seen func(message string) (done bool)) error
+}
+
+// bench is one run.
+type bench struct {
+	Options
+	report report
+	sync   *yardstick
+}
+
+// measures in their order: the ones that need a quiet disk first.
+var measures = [...]struct {
+	name string
+	run  func(b *bench, ctx context.Context) error
+}{
+	{"resolve", (*bench).resolve},
+	{"single", (*bench).single},
+	{"http", (*bench).http},
+	{"start", (*bench).start},
+	{"privacy", (*bench).privacy},
+	{"waiters", (*bench).waiters},
+	{"streams", (*bench).streams},
+	{"clicks", (*bench).clicks},
+	{"edits", (*bench).edits},
+}
+
+// Run measures and prints the report. It returns an error when something could
+// not be measured, not when a target was missed: the report says that.
+func Run(ctx context.Context, o Options) error {
+	root, err := os.MkdirTemp(o.Dir, "sayso-bench-")
+	if err != nil {
+		return fmt.Errorf("make folder: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(root) }() // Only throw-away databases are in it.
+	o.Dir = root
+	b := &bench{Options: o}
+	if b.sync, err = newYardstick(filepath.Join(root, "yardstick")); err != nil {
+		return err
+	}
+	defer b.sync.close()
+	began := time.Now()
+	b.printf("sayso bench: %d CPU, %s/%s, %s; durable: WAL, synchronous=FULL\n\n", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
+	var faults []error
+	for _, m := range measures {
+		if !strings.Contains(m.name, o.Only) {
+			continue
+		}
+		if err := m.run(b, ctx); err != nil {
+			faults = append(faults, fmt.Errorf("%s: %w", m.name, err))
+			b.printf("%s: not measured: %v\n", m.name, err)
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	b.sync.print(b)
+	b.report.print(o.Out)
+	b.printf("\ntook %s\n", time.Since(began).Round(time.Second))
+	return errors.Join(faults...)
+}
+
+func (b *bench) printf(format string, args ...any) { fmt.Fprintf(b.Out, format, args...) }
+
+// folder makes a data folder for one measure.
+func (b *bench) folder(name string) (string, error) {
+	path := filepath.Join(b.Dir, name)
+	if err := os.Mkdir(path, 0o700); err != nil {
+		return "", fmt.Errorf("make folder: %w", err)
+	}
+	return path, nil
+}

@@ -1,0 +1,19 @@
+// Package bench measures the service on the machine at hand: what a decision
+// costs beside plain SQL, what a waiting caller costs in memory, how soon a click
+// is answered.
+//
+// Absolute figures of a shared disk are worth little, so every rate stands beside
+// a raw baseline of the same run: slices of about a second are interleaved in
+// alternating order, and what counts is the median of the paired ratios, with the
+// smallest and the largest. Where the raw side itself varied more than twofold the
+// verdict is "noisy": no verdict. Counters (decisions per commit) stand beside the
+// timings, because noise cannot move them.
+//
+// Everything is durable: WAL, synchronous=FULL, an answer only after the commit.
+// What is measured is the shipped service: the same packages in this process for
+// the figures without HTTP, and the command "sayso serve" as a process of its own
+// for the others. Clients run in this process and share the machine with it.
+//
+// It holds no fake of a messenger: whoever wants the figures of one hands it in as
+// a Messenger.
+package bench

@@ -1,0 +1,128 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/saysohq/sayso/core"
+	"github.com/saysohq/sayso/core/api"
+)
+
+// http compares decisions of 32 clients through HTTP, the service being a process
+// of its own, with 32 callers of the service in this process. The approvals have
+// no cards: nothing but the decision is done.
+func (b *bench) http(ctx context.Context) (err error) {
+	inside, err := b.lab(ctx, "service", 0)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, inside.close()) }()
+	l, s, err := b.served(ctx, "http", 0, "")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.close(), l.close()) }()
+	clients, err := newClients(ctx, s.addr, l, manyCallers)
+	if err != nil {
+		return err
+	}
+	defer clients.close()
+
+	first := len(b.sync.times)
+	ours := &side{callers: manyCallers, guess: 1000, fill: l.fill, commits: l.commits, decide: clients.resolve}
+	p, all, err := b.compare(ctx, 10, time.Second, inside.side(manyCallers), ours)
+	if err != nil {
+		return err
+	}
+	disk := b.sync.since(first).at(0.99)
+	times := float64(all.times.at(0.99)) / float64(disk)
+	verdict := judge(times <= 4)
+	if spreadOf(b.sync.rates[first:]).unsteady() {
+		verdict = noisy
+	}
+	b.report.add("HTTP, 32 clients, beside the service in process", p.value(), ">= 0.35x, goal 0.5x", p.verdict(0.35))
+	b.report.add("  resolve p99 beside raw fdatasync p99", fmt.Sprintf("%.1fx (%s beside %s)", times, short(all.times.at(0.99)), short(disk)), "<= 4x", verdict)
+	b.report.add("  its latency", all.times.String(), "", told)
+	b.report.add("  decisions per commit", fmt.Sprintf("%.1f", float64(all.n)/float64(all.commits)), "", told)
+	return nil
+}
+
+// served prepares a folder and starts the service on it. The lab stays for its
+// second connection: it makes rows while the service runs.
+func (b *bench) served(ctx context.Context, name string, rows int, more string) (*lab, *server, error) {
+	l, err := b.lab(ctx, name, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	if rows > 0 {
+		_, err = l.copies(ctx, &l.seed, rows)
+	}
+	if err = errors.Join(err, l.halt()); err != nil {
+		return nil, nil, errors.Join(err, l.close())
+	}
+	s, err := b.serve(ctx, l.dir, more)
+	if err != nil {
+		return nil, nil, errors.Join(err, l.close())
+	}
+	return l, s, nil
+}
+
+// clients are kept connections of one person.
+type clients struct {
+	conns []*conn
+	body  []byte
+}
+
+func newClients(ctx context.Context, addr string, l *lab, n int) (*clients, error) {
+	body, err := json.Marshal(api.Resolve{
+		Kind: core.KindPlugin, Decision: core.DecisionAllowOnce,
+		OperationID: l.seed.Operation.ID, ArgumentsHash: l.seed.ArgumentsHash,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("encode answer: %w", err)
+	}
+	c := &clients{body: body}
+	for range n {
+		one, err := dial(ctx, addr, l.admin.Bearer.Reveal())
+		if err != nil {
+			c.close()
+			return nil, err
+		}
+		c.conns = append(c.conns, one)
+	}
+	return c, nil
+}
+
+var applied = []byte(`"applied":true`)
+
+// resolve answers over the caller's own connection.
+func (c *clients) resolve(_ context.Context, caller int, id string) error {
+	status, answer, err := c.conns[caller].call(http.MethodPost, "/v1/approvals/"+id+"/resolve", c.body)
+	if err != nil {
+		return err
+	}
+	if status != http.StatusOK || !slices.Equal(answer[1:1+len(applied)], applied) {
+		return fmt.Errorf("the service answered %d: %.300s", status, answer)
+	}
+	return nil
+}
+
+func (c *clients) close() {
+	for _, one := range c.conns {
+		one.close()
+	}
+}
+
+// deny answers over the caller's own connection an approval of any content.
+func (c *clients) deny(caller int, id string) error {
+	status, answer, err := c.conns[caller].call(http.MethodPost, "/v1/approvals/"+id+"/resolve", []byte(`{"kind":"plugin","decision":"deny"}`))
+	if err == nil && status != http.StatusOK {
+		err = fmt.Errorf("the service answered %d: %.300s", status, answer)
+	}
+	return err
+}

@@ -1,0 +1,90 @@
+package bench
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/saysohq/sayso/core"
+)
+
+// dataSource opens a database with the settings of the store's own connections.
+func dataSource(path string) string {
+	q := url.Values{"_txlock": {"immediate"}, "_pragma": {
+		"busy_timeout(5000)", "foreign_keys(1)", "journal_mode(WAL)", "synchronous(FULL)",
+		"temp_store(MEMORY)", "cache_size(-16000)", "journal_size_limit(67108864)",
+	}}
+	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: q.Encode()}).String()
+}
+
+// copies makes n pending rows like the given approval, with its deliveries, detail
+// and event, in one transaction, and returns their ids. What is measured later is
+// never how they came to be.
+func (l *lab) copies(ctx context.Context, of *core.Approval, n int) ([]string, error) {
+	ids := make([]string, n)
+	names := make([][2]string, n)
+	for i := range ids {
+		ids[i] = newID()
+		names[i] = [2]string{ids[i], core.ResolutionRef(of.Kind, ids[i])}
+	}
+	list, err := json.Marshal(names)
+	if err != nil {
+		return nil, fmt.Errorf("encode ids: %w", err)
+	}
+	tx, err := l.raw.BeginTx(ctx, nil)
+	if err != nil {
+		return nil, fmt.Errorf("copy rows: %w", err)
+	}
+	defer func() { _ = tx.Rollback() }() // Does nothing after the commit.
+	for _, table := range []struct {
+		name, key string
+		as        map[string]string
+	}{
+		{"approvals", "id", map[string]string{"id": "j.value->>0", "ref": "j.value->>1"}},
+		{"approval_details", "approval_id", map[string]string{"approval_id": "j.value->>0"}},
+		{"deliveries", "approval_id", map[string]string{"id": "(j.value->>0)||t.id", "approval_id": "j.value->>0"}},
+		{"events", "approval_id", map[string]string{"seq": "NULL", "approval_id": "j.value->>0"}},
+	} {
+		if err := copyTable(ctx, tx, table.name, table.key, table.as, string(list), of.ID); err != nil {
+			return nil, fmt.Errorf("copy %s: %w", table.name, err)
+		}
+	}
+	if err := tx.Commit(); err != nil {
+		return nil, fmt.Errorf("copy rows: %w", err)
+	}
+	// What these rows wrote to the log is not left for the measured side to move.
+	if _, err := l.raw.ExecContext(ctx, `PRAGMA wal_checkpoint(PASSIVE)`); err != nil {
+		return nil, fmt.Errorf("checkpoint: %w", err)
+	}
+	return ids, nil
+}
+
+func copyTable(ctx context.Context, tx *sql.Tx, table, key string, as map[string]string, list, id string) error {
+	rows, err := tx.QueryContext(ctx, `SELECT name FROM pragma_table_info(?)`, table)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var columns, values []string
+	for rows.Next() {
+		var c string
+		if err := rows.Scan(&c); err != nil {
+			return err
+		}
+		columns = append(columns, c)
+		if v, ok := as[c]; ok {
+			values = append(values, v)
+		} else {
+			values = append(values, "t."+c)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, fmt.Sprintf(`INSERT INTO %s (%s) SELECT %s FROM json_each(?) j, %s t WHERE t.%s = ?`, //nolint:gosec // Names of our own schema.
+		table, strings.Join(columns, ", "), strings.Join(values, ", "), table, key), list, id)
+	return err
+}

@@ -1,0 +1,105 @@
+package bench
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// slice is one turn of one side.
+type slice struct {
+	rate    float64 // Per second.
+	n       int
+	commits int64 // 0 where nobody counts them.
+	times   latencies
+}
+
+// side is something that decides rows.
+type side struct {
+	callers int
+	fill    func(ctx context.Context, n int) ([]string, error)
+	decide  func(ctx context.Context, caller int, id string) error
+	commits func(ctx context.Context) (int64, error) // nil where nobody counts.
+	guess   float64                                  // Expected rate: how many rows a turn may need.
+}
+
+// turn lets the callers decide rows for about d. Rows are made before the clock
+// starts.
+func (s *side) turn(ctx context.Context, d time.Duration) (slice, error) {
+	ids, err := s.fill(ctx, 100+int(1.5*s.guess*d.Seconds()))
+	if err != nil {
+		return slice{}, err
+	}
+	before, err := s.counted(ctx)
+	if err != nil {
+		return slice{}, err
+	}
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	times := make([][]time.Duration, s.callers)
+	errs := make(chan error, s.callers)
+	began := time.Now()
+	for c := range s.callers {
+		wg.Go(func() {
+			for time.Since(began) < d {
+				i := int(next.Add(1)) - 1
+				if i >= len(ids) {
+					return
+				}
+				one := time.Now()
+				if err := s.decide(ctx, c, ids[i]); err != nil {
+					errs <- err
+					return
+				}
+				times[c] = append(times[c], time.Since(one))
+			}
+		})
+	}
+	wg.Wait()
+	took := time.Since(began)
+	select {
+	case err := <-errs:
+		return slice{}, err
+	default:
+	}
+	after, err := s.counted(ctx)
+	all := sorted(times...)
+	s.guess = float64(len(all)) / took.Seconds()
+	return slice{rate: s.guess, n: len(all), commits: after - before, times: all}, err
+}
+
+func (s *side) counted(ctx context.Context) (int64, error) {
+	if s.commits == nil {
+		return 0, nil
+	}
+	return s.commits(ctx)
+}
+
+// compare measures both sides in alternating order, with the disk alone between
+// the rounds. It also returns all turns of our side together.
+func (b *bench) compare(ctx context.Context, rounds int, d time.Duration, raw, ours *side) (*pairs, slice, error) {
+	p, all := &pairs{}, slice{}
+	for i := range rounds + 1 {
+		var got [2]slice
+		for _, k := range [2]int{i % 2, 1 - i%2} {
+			s, err := [2]*side{raw, ours}[k].turn(ctx, d)
+			if err != nil {
+				return nil, all, err
+			}
+			got[k] = s
+		}
+		if err := b.sync.slice(); err != nil {
+			return nil, all, err
+		}
+		if i == 0 { // The first round only warms caches and the guesses of the rates.
+			continue
+		}
+		p.add(got[0].rate, got[1].rate)
+		all.n, all.commits = all.n+got[1].n, all.commits+got[1].commits
+		all.times = append(all.times, got[1].times...)
+	}
+	slices.Sort(all.times)
+	return p, all, nil
+}
