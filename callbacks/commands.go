@@ -21,6 +21,8 @@ const maxWaiting = 19
 func (t *turn) text(ctx context.Context, c channels.Text) channels.Answer {
 	command, rest, ok := commandOf(c.Text)
 	switch {
+	case c.PromptID != "": // Even where it begins like a command.
+		return t.filledIn(ctx, c)
 	case ok:
 		return t.command(ctx, c, command, rest)
 	case c.ReplyTo != "":

@@ -44,6 +44,7 @@ func (t *turn) askNote(ctx context.Context, d Decoded, row *core.Delivery) chann
 	return channels.Answer{Prompt: &channels.Prompt{
 		ID:          prompt.ID,
 		Text:        presentation.PromptNote(a),
+		Dialog:      presentation.PromptNoteDialog(a),
 		Placeholder: presentation.PromptNotePlaceholder,
 		Title:       presentation.PromptNoteTitle,
 	}}
@@ -73,6 +74,23 @@ func (t *turn) reply(ctx context.Context, c channels.Text) channels.Answer {
 		return channels.Answer{}
 	}
 	return t.declineByMessage(ctx, c, &row)
+}
+
+// filledIn handles a dialog that was sent off. Its id is no authority: who fills it
+// in is the one whom it asked, and the right to decide is checked now.
+func (t *turn) filledIn(ctx context.Context, c channels.Text) channels.Answer {
+	prompt, err := t.deps.Prompts.PromptByRef(ctx, core.ResolutionRef(KindPrompt, c.PromptID))
+	switch {
+	case errors.Is(err, core.ErrNotFound):
+		return refusal(presentation.AnswerPromptGone)
+	case err != nil:
+		return t.failed(ctx, fmt.Errorf("find prompt: %w", err))
+	case !t.asks(&prompt):
+		return refusal(presentation.AnswerNotYourAsk)
+	case prompt.Purpose != core.PromptNote:
+		return refusal(presentation.AnswerPromptGone)
+	}
+	return t.note(ctx, c, &prompt)
 }
 
 // note denies with the answer to a note prompt. The prompt stays open until its

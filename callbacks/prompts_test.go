@@ -35,7 +35,7 @@ func TestDenyWithANote(t *testing.T) {
 	answer := w.pipeline.Click(t.Context(), w.press(t, "4711", message, callback(core.CallbackNote, core.KindExec, approvalID)))
 	a := w.record(approvalID)
 	require.Empty(t, cmp.Diff(channels.Answer{Prompt: &channels.Prompt{
-		ID: "prompt-1", Text: presentation.PromptNote(a),
+		ID: "prompt-1", Text: presentation.PromptNote(a), Dialog: presentation.PromptNoteDialog(a),
 		Placeholder: presentation.PromptNotePlaceholder, Title: presentation.PromptNoteTitle,
 	}}, answer))
 	require.Empty(t, cmp.Diff(core.Prompt{
@@ -57,6 +57,33 @@ func TestDenyWithANote(t *testing.T) {
 	again := w.replyTo("4711", promptAt, "Something else.")
 	require.Empty(t, cmp.Diff(channels.Answer{Text: "You had already denied this with your note, 14:03 UTC."}, w.pipeline.Text(t.Context(), again)))
 	require.Equal(t, "Wait for the release window.", w.record(approvalID).Note)
+}
+
+// Where the platform has dialogs, the dialog's id takes the place of the message
+// that asks: it names the prompt, and proves nothing about who fills it in.
+func TestNoteInADialog(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	press := w.press(t, "4711", message, callback(core.CallbackNote, core.KindExec, approvalID))
+	require.Equal(t, "prompt-1", w.pipeline.Click(t.Context(), press).Prompt.ID)
+	fill := func(user, id, text string) channels.Answer {
+		c := w.say(user, text)
+		c.PromptID, c.Direct = id, false
+		return w.pipeline.Text(t.Context(), c)
+	}
+	require.Equal(t, presentation.AnswerNotYourAsk, fill("4712", "prompt-1", "No.").Text)
+	require.Equal(t, presentation.AnswerPromptGone, fill("4711", "prompt-9", "No.").Text)
+	require.Equal(t, presentation.AnswerEmptyNote, fill("4711", "prompt-1", " \n").Text)
+	w.onPrompt = core.ErrUnavailable
+	require.Equal(t, presentation.AnswerNotRecorded, fill("4711", "prompt-1", "No.").Text)
+	w.onPrompt = nil
+	require.Empty(t, w.resolves)
+	require.Equal(t, "You denied this with your note.", fill("4711", "prompt-1", "/srv is full").Text, "not a command")
+	require.Equal(t, "/srv is full", w.record(approvalID).Note)
+	require.Equal(t, "d-direct", w.record(approvalID).DeliveryID)
+
+	require.NotNil(t, w.pipeline.Text(t.Context(), w.say("999", "/start LINKCODE")).Actions)
+	require.Equal(t, presentation.AnswerPromptGone, fill("999", "prompt-2", "yes").Text, "a question that takes no text")
 }
 
 // A prompt belongs to the person it was put to, by place and by person.

@@ -91,6 +91,7 @@ type Text struct {
 	Direct    bool
 	Text      string
 	ReplyTo   string // Locator of the message that it replies to; "" for none.
+	PromptID  string // The Prompt whose dialog this fills in, where prompts are dialogs; "" elsewhere.
 	MessageID string // Stable id of this message, for the decision key.
 }
 
@@ -103,10 +104,12 @@ type Answer struct {
 	Card    string        // Approval id whose card should be posted here (text fallbacks); planned by the pipeline.
 }
 
-// Prompt asks a person for text.
+// Prompt asks a person for text: with a message, which Placed records, or with a
+// dialog, which carries the id and brings it back in Text.PromptID.
 type Prompt struct {
 	ID          string
-	Text        string // The question.
+	Text        string // The question, where a message asks it.
+	Dialog      string // The question, where a dialog asks it; at most 200 UTF-16 units.
 	Placeholder string // At most 64 characters.
 	Title       string // For platforms with dialogs; at most 24 characters.
 }

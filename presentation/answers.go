@@ -52,6 +52,7 @@ const (
 	PromptNoteTitle       = "Deny with a note"             // At most 24 characters.
 	PromptNotePlaceholder = "What should be done instead?" // At most 64 characters.
 	promptNoteText        = "Your note denies “%s” (%s). Reply to this message; until then nothing is decided."
+	promptNoteDialog      = "Your note denies “%s” (%s). Until you send it nothing is decided."
 	promptLinkText        = "Let this %s account (%s, id %s) decide as %s?"
 	LabelConfirm          = labelConfirm
 	LabelDismiss          = labelDismiss
@@ -124,7 +125,7 @@ func AnswerNotYours(realm, id string) string {
 // AnswerRefused tells an account of a kind that can never decide why; why is a
 // phrase such as "an anonymous admin".
 func AnswerRefused(why string) string {
-	return brief("You appear as " + why + ", so nobody can tell who you are. Nothing was decided: answer as yourself.")
+	return brief("You appear as " + why + "; such an account can never answer. Nothing was decided.")
 }
 
 // AnswerWhoAmI tells a linked person who they are here.
@@ -173,10 +174,16 @@ func typedID(a *core.Approval) string {
 	return a.ID
 }
 
-// PromptNote asks for the note that denies an approval.
+// PromptNote asks, in a message, for the note that denies an approval.
 func PromptNote(a core.Approval) string {
 	title, _ := cutRunes(a.Presentation.Title, 80)
 	return brief(fmt.Sprintf(promptNoteText, title, a.Fingerprint))
+}
+
+// PromptNoteDialog asks for the same note in a dialog.
+func PromptNoteDialog(a core.Approval) string {
+	title, _ := cutRunes(a.Presentation.Title, 80)
+	return brief(fmt.Sprintf(promptNoteDialog, title, a.Fingerprint))
 }
 
 // PromptLink asks at the chat's end whether this account may decide as a person.

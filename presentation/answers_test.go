@@ -95,9 +95,9 @@ func TestAnswersStayWithinTheLimit(t *testing.T) {
 		"linked":    presentation.AnswerLinked(person),
 		"waiting":   presentation.AnswerWaiting(1000, true),
 		"line":      presentation.WaitingLine(a),
-		"note":      presentation.PromptNote(a),
-		"link":      presentation.PromptLink(long, long, long, long),
-		"foreign":   presentation.AnswerForeign, "not ours": presentation.AnswerNotOurs,
+		"note":      presentation.PromptNote(a), "dialog": presentation.PromptNoteDialog(a),
+		"link":    presentation.PromptLink(long, long, long, long),
+		"foreign": presentation.AnswerForeign, "not ours": presentation.AnswerNotOurs,
 		"original": presentation.AnswerOpenOriginal, "not recorded": presentation.AnswerNotRecorded,
 		"full": presentation.AnswerStorageFull, "unclear": presentation.AnswerUnclear,
 		"not shown": presentation.AnswerNotShown, "damaged": presentation.AnswerDamaged,
@@ -128,6 +128,7 @@ func TestPromptTexts(t *testing.T) {
 	a := execApproval()
 	require.Contains(t, presentation.PromptNote(a), "Claude wants to run a command")
 	require.Contains(t, presentation.PromptNote(a), a.Fingerprint)
+	require.Contains(t, presentation.PromptNoteDialog(a), "("+a.Fingerprint+"). Until you send it nothing is decided.")
 	require.Equal(t, "Let this Telegram account (@x, id 4711) decide as Alice?", presentation.PromptLink("Alice", "telegram", "@x", "4711"))
 	require.Contains(t, presentation.PromptLink("Alice", "telegram", "", "4711"), "no name")
 }
