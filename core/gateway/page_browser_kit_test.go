@@ -203,6 +203,7 @@ func newLossyProxy(t *testing.T, s *site) *lossyProxy {
 		}
 	}))
 	t.Cleanup(func() {
+		p.letPosts()
 		server.CloseClientConnections()
 		server.Close()
 		transport.CloseIdleConnections()
@@ -237,11 +238,19 @@ func (p *lossyProxy) post(forward http.Handler, w http.ResponseWriter, r *http.R
 	}
 }
 
-// holdPosts makes posts wait until the returned function is called.
-func (p *lossyProxy) holdPosts() (release func()) {
+// letPosts ends the holding.
+func (p *lossyProxy) letPosts() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	hold := make(chan struct{})
-	p.hold = hold
-	return func() { close(hold) }
+	if p.hold != nil {
+		close(p.hold)
+		p.hold = nil
+	}
+}
+
+// holdPosts makes posts wait for letPosts, or for the end of the proxy.
+func (p *lossyProxy) holdPosts() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.hold = make(chan struct{})
 }

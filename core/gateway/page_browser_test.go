@@ -178,7 +178,7 @@ func doubleClick(t *testing.T, browser context.Context) {
 func whileUnderWay(t *testing.T, browser context.Context) {
 	s := newSite(t, siteOptions{})
 	proxy := newLossyProxy(t, s)
-	release := proxy.holdPosts()
+	proxy.holdPosts()
 	a := s.ask()
 	b := s.admin.tab(browser, proxy)
 	b.open(pathOf(&a))
@@ -189,7 +189,7 @@ func whileUnderWay(t *testing.T, browser context.Context) {
 	eval[chromedp.Void](b, `document.dispatchEvent(new Event("visibilitychange"))`)
 	require.Equal(t, "Allowing…", eval[string](b, `document.querySelector("button.allow").textContent`))
 	require.Equal(t, core.StatusPending, s.read(a.ID).Status)
-	release()
+	proxy.letPosts()
 	b.untilState("decided-here")
 }
 

@@ -48,6 +48,25 @@ type site struct {
 
 	mu    sync.Mutex
 	clock time.Time // Zero: the process clock.
+	judge func(*policy.Verdict)
+}
+
+// Evaluate implements approvals.Evaluator: everything asks, as a test has it judged.
+func (s *site) Evaluate(ctx context.Context, r policy.Request) (policy.Verdict, error) {
+	v, err := policy.AskAlways{}.Evaluate(ctx, r)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.judge != nil {
+		s.judge(&v)
+	}
+	return v, err
+}
+
+// judged has the next questions judged otherwise.
+func (s *site) judged(judge func(*policy.Verdict)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.judge = judge
 }
 
 // siteOptions are what tests change of a site.
@@ -93,7 +112,7 @@ func newSite(t *testing.T, o siteOptions) *site {
 		Principals: store, Identities: store, Sessions: store, Tokens: store, Codes: store, Burner: store, Text: text, Log: discard,
 	})
 	s.service = approvals.New(approvals.Config{MaxPending: 100}, approvals.Deps{
-		Store: records, Owners: store, People: store, Evaluator: policy.AskAlways{}, Describer: text,
+		Store: records, Owners: store, People: store, Evaluator: s, Describer: text,
 		Planner: pageOnly{}, Publisher: bus, Hints: bus, Observer: unobserved{}, Logger: discard,
 		NewID: func() string { return uuid.Must(uuid.NewV7()).String() },
 	})
