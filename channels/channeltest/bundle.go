@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 
 	"github.com/saysohq/sayso/callbacks"
 	"github.com/saysohq/sayso/channels"
+	"github.com/saysohq/sayso/channels/fakes"
 	"github.com/saysohq/sayso/core"
 	"github.com/saysohq/sayso/presentation"
 )
@@ -28,6 +30,8 @@ type bundle struct {
 	codec *callbacks.Codec
 	ch    channels.Channel
 	logs  *logBuffer
+
+	listening atomic.Int64 // Channels that were started and not stopped.
 }
 
 func setup(t *testing.T, factory Factory) *bundle {
@@ -103,18 +107,51 @@ func (b *bundle) render(t *testing.T, card presentation.Card) channels.Rendered 
 }
 
 // receive runs a channel until the returned function is called, which also
-// returns what Run did.
+// returns what Run did. The channel is listening when receive returns.
 func (b *bundle) receive(t *testing.T, ch channels.Channel, in channels.Inbound) (stop func() error) {
+	t.Helper()
+	stop, _ = b.run(t, ch, in)
+	return stop
+}
+
+// run is receive that also returns how to wait for Run to end by itself.
+func (b *bundle) run(t *testing.T, ch channels.Channel, in channels.Inbound) (stop, ended func() error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- ch.Run(ctx, in) }()
+	b.listening.Add(1)
+	ended = sync.OnceValue(func() error { return <-done })
 	stop = sync.OnceValue(func() error {
+		b.listening.Add(-1)
 		cancel()
-		return <-done
+		return ended()
 	})
 	t.Cleanup(func() { _ = stop() })
-	return stop
+	require.NoError(t, b.Platform.AwaitListening(b.ctx, int(b.listening.Load())))
+	return stop, ended
+}
+
+// receiveLater is for clicks that come before anybody listens: the returned function
+// begins to receive. Where the platform keeps no clicks it has begun already.
+func (b *bundle) receiveLater(t *testing.T, in channels.Inbound) (begin func()) {
+	t.Helper()
+	if !b.Redelivers {
+		b.receive(t, b.ch, in)
+		return func() {}
+	}
+	return func() { b.receive(t, b.ch, in) }
+}
+
+// replies checks that a message replies to another, as far as the platform has it.
+func (b *bundle) replies(t *testing.T, m fakes.Message, address, locator string) {
+	t.Helper()
+	if b.ReplyAddress != nil {
+		require.Equal(t, b.ReplyAddress(address, locator), m.Address)
+		return
+	}
+	require.Equal(t, address, m.Address)
+	require.Equal(t, locator, m.ReplyTo)
 }
 
 // logBuffer collects log lines.

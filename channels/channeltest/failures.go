@@ -76,15 +76,14 @@ func badToken(t *testing.T, b *bundle) {
 
 func revoked(t *testing.T, b *bundle) {
 	in := new(Inbox)
-	done := make(chan error, 1)
-	go func() { done <- b.ch.Run(b.ctx, in) }()
+	_, ended := b.run(t, b.ch, in)
 	locator, _ := b.send(t, b.Direct, pending())
 	_, err := b.Platform.Press(Press{Person: b.Owner, Message: locator, Label: "Deny"})
 	require.NoError(t, err)
 	_, err = in.AwaitClicks(b.ctx, 1)
 	require.NoError(t, err)
 	b.Platform.Revoke()
-	b.failed(t, <-done, core.FailureAuth)
+	b.failed(t, ended(), core.FailureAuth)
 	b.tryEdit(b.ctx, t, locator, core.FailureAuth)
 }
 

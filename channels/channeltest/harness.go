@@ -38,12 +38,25 @@ type Harness struct {
 	PayloadLimit int
 	// EditDeleted is the outcome of editing a message that somebody deleted.
 	EditDeleted core.DeliveryOutcome
-	// Redelivers is true where the platform hands out a click again that nobody
-	// confirmed. Elsewhere the person sees an error and presses again.
+	// Redelivers is true where the platform keeps a click until somebody confirms it,
+	// and hands it out again until then. Elsewhere the person sees an error when
+	// nobody listens, and presses again.
 	Redelivers bool
 	// PromptsPlaced is true where a prompt is a message with a locator, which
 	// Placed records; elsewhere it is a dialog that carries the prompt's id.
 	PromptsPlaced bool
+	// Alerts is true where an answer to a click can stand out from the others;
+	// elsewhere all of them look alike.
+	Alerts bool
+	// EndsSeen is true where a person sees that a click has ended even without a
+	// text; elsewhere an empty answer shows nothing.
+	EndsSeen bool
+	// HearsGroups is true where the bot is told of replies to its messages in shared
+	// chats; elsewhere free text reaches it in direct chats alone.
+	HearsGroups bool
+	// ReplyAddress is the address at which a reply to a message stands, where a reply
+	// opens or continues a thread; nil where it stands beside the message and names it.
+	ReplyAddress func(address, locator string) string
 	// MoveChat lets the platform give the shared chat a new address, which it
 	// returns; nil where chats never move.
 	MoveChat func() string
@@ -80,6 +93,9 @@ type Platform struct {
 	CloseChat func(address string)
 	// Revoke makes the account's credentials useless.
 	Revoke func()
+	// AwaitListening waits until exactly so many running channels would be handed
+	// what people do. Where the platform keeps it for later nothing need be waited for.
+	AwaitListening func(ctx context.Context, channels int) error
 	// AwaitConfirmed waits until the platform holds no event that it would hand out
 	// again.
 	AwaitConfirmed func(ctx context.Context) error

@@ -64,6 +64,7 @@ func crash(t *testing.T, b *bundle) {
 	taken, err := first.AwaitClicks(b.ctx, 1)
 	require.NoError(t, err)
 	go func() { _ = stopFirst() }() // It hangs in its click, as a dead process would.
+	require.NoError(t, b.Platform.AwaitListening(b.ctx, 0))
 
 	second := new(Inbox)
 	b.receive(t, b.open(t, Options{}), second)

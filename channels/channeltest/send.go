@@ -126,8 +126,7 @@ func (b *bundle) detail(t *testing.T, address string, card presentation.Card) (t
 	before := len(b.Platform.Messages())
 	require.NoError(t, d.SendDetail(b.ctx, address, locator, card))
 	for _, m := range b.Platform.Messages()[before:] {
-		require.Equal(t, address, m.Address)
-		require.Equal(t, locator, m.ReplyTo, "the detail replies to its card")
+		b.replies(t, m, address, locator)
 		require.Empty(t, m.Pings)
 		if m.File != nil {
 			files++

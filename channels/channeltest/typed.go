@@ -49,6 +49,9 @@ func replyToCard(t *testing.T, b *bundle) {
 		locator, _ := b.send(t, address, pending())
 		_, err := b.Platform.Type(Typed{Person: b.Owner, Address: address, Text: "use the other host", ReplyTo: locator})
 		require.NoError(t, err)
+		if n > 0 && !b.HearsGroups {
+			continue
+		}
 		texts, err := in.AwaitTexts(b.ctx, n+1)
 		require.NoError(t, err)
 		require.Equal(t, locator, texts[n].ReplyTo)
@@ -56,6 +59,14 @@ func replyToCard(t *testing.T, b *bundle) {
 		require.Equal(t, n == 0, texts[n].Direct)
 		require.Equal(t, "use the other host", texts[n].Text)
 	}
+	if b.HearsGroups {
+		return
+	}
+	_, err := b.Platform.Type(Typed{Person: b.Owner, Address: b.Direct, Text: "/whoami"})
+	require.NoError(t, err)
+	texts, err := in.AwaitTexts(b.ctx, 2)
+	require.NoError(t, err)
+	require.Equal(t, "/whoami", texts[1].Text, "nothing from the shared chats came")
 }
 
 func notForUs(t *testing.T, b *bundle) {
@@ -115,6 +126,7 @@ func asks(promptID string) func(context.Context, channels.Click) channels.Answer
 	return func(context.Context, channels.Click) channels.Answer {
 		return channels.Answer{Prompt: &channels.Prompt{
 			ID: promptID, Text: "Your note denies “mail @everyone” (abcd2345). Reply to this message; until then nothing is decided.",
+			Dialog:      "Your note denies “mail @everyone” (abcd2345). Until you send it nothing is decided.",
 			Placeholder: strings.Repeat("p", 70), Title: "Deny with a note",
 		}}
 	}
@@ -145,6 +157,8 @@ func prompt(t *testing.T, b *bundle) {
 		require.NotEmpty(t, texts[n].MessageID)
 		if b.PromptsPlaced {
 			require.Equal(t, in.PlacedAt("prompt-1"), texts[n].ReplyTo)
+		} else {
+			require.Equal(t, "prompt-1", texts[n].PromptID)
 		}
 		require.Zero(t, b.shown(t, locator).Edits, "the card stays as it was")
 	}

@@ -121,6 +121,7 @@ func harness(t *testing.T) *channeltest.Harness {
 		Owner:  strconv.FormatInt(owner, 10), Other: strconv.FormatInt(other, 10), Realm: "telegram",
 		Secrets:      []string{secret, s.URL()},
 		PayloadLimit: 64, EditDeleted: core.OutcomeRetired, Redelivers: true, PromptsPlaced: true,
+		Alerts: true, EndsSeen: true, HearsGroups: true,
 		MoveChat: func() string {
 			s.Migrate(group, group-1)
 			return strconv.FormatInt(group-1, 10)
@@ -159,6 +160,7 @@ func platform(t *testing.T, s *fake.Server, answered map[string]bool) channeltes
 			s.Change(chat, func(c *fake.Chat) { c.Kicked = true })
 		},
 		Revoke: s.Revoke, AwaitConfirmed: s.AwaitConfirmed,
+		AwaitListening: func(context.Context, int) error { return nil },
 	}
 }
 
