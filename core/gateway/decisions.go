@@ -47,8 +47,9 @@ func (g *Gateway) resolve(ctx context.Context, in *resolveInput) (*output[api.Re
 
 // shown establishes what the person's client had been given of the action. The
 // projection counts as shown where it is whole; where it was cut, only the view
-// that the detail was served with proves more (K29). A denial needs neither, and
-// whom the service refuses anyway learns nothing here.
+// that the detail was served with proves more (K29). The view never stands in for
+// the hash: a decision names the action that it is about (R99). A denial needs
+// neither, and whom the service refuses anyway learns nothing here.
 func (g *Gateway) shown(ctx context.Context, c core.Caller, l core.Lookup, b *api.Resolve) (approvals.Shown, error) {
 	if c.Person == nil || !b.Decision.Allows() {
 		return approvals.Shown{}, nil
@@ -68,9 +69,9 @@ func (g *Gateway) shown(ctx context.Context, c core.Caller, l core.Lookup, b *ap
 	case !ok || c.Session == "":
 		return approvals.Shown{Complete: !a.Presentation.Truncated}, nil
 	case complete:
-		return approvals.Shown{Complete: true, ActionHash: a.ActionHash}, nil
+		return approvals.Shown{Complete: true}, nil
 	}
-	return approvals.Shown{PartialView: b.PartialView, ActionHash: a.ActionHash}, nil
+	return approvals.Shown{PartialView: b.PartialView}, nil
 }
 
 // resolved is the answer of everything that ends an approval. The record comes

@@ -62,7 +62,7 @@ func (p *Pages) signedIn(w http.ResponseWriter, r *http.Request) (core.Caller, b
 		return core.Caller{}, false
 	}
 	base := p.cfg.Links.Base()
-	link := base + "/signin?next=" + url.QueryEscape(base+r.URL.RequestURI())
+	link := base + "/signin?next=" + url.QueryEscape(base+wayBack(r.URL))
 	if (r.Method == http.MethodGet || r.Method == http.MethodHead) && !part(r) {
 		http.Redirect(w, r, link, http.StatusSeeOther)
 		return core.Caller{}, false
@@ -74,6 +74,16 @@ func (p *Pages) signedIn(w http.ResponseWriter, r *http.Request) (core.Caller, b
 		SignIn:  link,
 	})
 	return core.Caller{}, false
+}
+
+// wayBack is where a sign-in leads back to: the path and the one parameter that a
+// page has. Whatever else stands in the address is not repeated.
+func wayBack(u *url.URL) string {
+	path := u.EscapedPath()
+	if u.Query().Get("view") == "all" {
+		path += "?view=all"
+	}
+	return path
 }
 
 func (p *Pages) signInForm(w http.ResponseWriter, r *http.Request) {

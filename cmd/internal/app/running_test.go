@@ -139,6 +139,7 @@ type call struct {
 	method, path, body string
 	bearer             string
 	header             http.Header
+	signedOut          bool // Without the browser's cookies.
 	once               bool // The answer tells a secret once, by design: it is not kept.
 }
 
@@ -166,7 +167,11 @@ func (r *running) do(t *testing.T, c call) answer {
 	for name, values := range c.header {
 		req.Header[name] = values
 	}
-	resp, err := r.browser.Do(req)
+	client := *r.browser
+	if c.signedOut {
+		client.Jar = nil
+	}
+	resp, err := client.Do(req)
 	require.NoError(t, err)
 	defer func() { _ = resp.Body.Close() }()
 	body, err := io.ReadAll(resp.Body)
@@ -187,8 +192,13 @@ func send[T any](t *testing.T, r *running, status int, c call) T {
 	}
 	a := r.do(t, c)
 	require.Equal(t, status, a.status, a.body)
+	return decode[T](t, a)
+}
+
+func decode[T any](t *testing.T, a answer) T {
+	t.Helper()
 	var out T
-	require.NoError(t, json.Unmarshal([]byte(a.body), &out))
+	require.NoError(t, json.Unmarshal([]byte(a.body), &out), a.body)
 	return out
 }
 
