@@ -43,7 +43,11 @@ type Rendered struct {
 	Complete bool            // The whole redacted action is in it.
 	Offered  []core.Decision // Decisions that it offers.
 	KeyID    string          // Codec key of its buttons; "" without buttons.
-	Payload  any             // Private to the channel.
+	// Nonce is the same for every repetition of one send, at most 25 characters of
+	// A-Z a-z 0-9 _ -, so that a platform which can makes one message of them. The
+	// ledger sets it; "" lets every send make its own message. Edits take no notice.
+	Nonce   string
+	Payload any // Private to the channel.
 }
 
 // Inbound takes what people do in the chats.

@@ -15,6 +15,7 @@ func (t *turn) sendFollowup(ctx context.Context) {
 	if !ok || !t.begin(ctx, r, true) {
 		return
 	}
+	r.Nonce = nonce(&t.d, t.address)
 	fail, ok := t.call(ctx, opFollowup, func(ctx context.Context) error {
 		_, err := t.ch.Send(ctx, t.address, r)
 		return err

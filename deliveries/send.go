@@ -19,6 +19,7 @@ func (t *turn) sendCard(ctx context.Context, fresh bool) {
 	if !ok || !t.begin(ctx, r, fresh) {
 		return
 	}
+	r.Nonce = nonce(&t.d, t.address)
 	var locator string
 	fail, ok := t.call(ctx, opSend, func(ctx context.Context) (err error) {
 		locator, err = t.ch.Send(ctx, t.address, r)

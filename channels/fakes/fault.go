@@ -19,6 +19,7 @@ const (
 	OpReceive Op = "receive"
 	OpCheck   Op = "check"
 	OpFile    Op = "file"
+	OpOpen    Op = "open" // Opening a direct chat, where that is a call of its own.
 )
 
 // FaultKind says how the platform misbehaves.
