@@ -119,7 +119,10 @@ func (t *tx) complete(c core.CompleteDelivery) error {
 		return err
 	}
 	d := &r.d
-	if c.Locator != "" && d.Locator != "" && c.Locator != d.Locator {
+	// Adoption clears what Begin noted. Where it still stands, the row had its message
+	// before this call, and the new one takes the place of one that is gone.
+	adopted := r.stateBefore == ""
+	if adopted && c.Locator != "" && d.Locator != "" && c.Locator != d.Locator {
 		return t.completeTwin(&r, now, c)
 	}
 	if c.Locator != "" {

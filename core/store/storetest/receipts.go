@@ -18,6 +18,7 @@ func receiptSpecs() []spec {
 		{"a taken over row is painted once more before it closes", receiptUnsettled},
 		{"a taken over pending row settles as well", receiptUnsettledPending},
 		{"show all is due until it is shown", receiptView},
+		{"a new message takes the place of one that is gone", receiptMessageReplaced},
 		{"show all needs an open row", receiptViewClosed},
 		{"a failed row is planned again by an admin", receiptReplan},
 		{"a closed message still answers clicks", receiptClosedFound},
@@ -207,6 +208,30 @@ func receiptView(k *kit) {
 	require.NoError(k.t, err)
 	require.Zero(k.t, k.reread(w).DueAt, "it is there already")
 	require.Equal(k.t, made.CardRevision, k.read(made.ID).CardRevision, "no other card changes")
+}
+
+// A pending card whose message was deleted is sent anew into the same row. Were the
+// row to go on following the deleted message, each turn would post another card.
+func receiptMessageReplaced(k *kit) {
+	made := k.create(withCards("chat-1"))
+	d := k.show(k.due(1)[0], "message-1")
+	_, err := k.RequestView(k.ctx, d.ID)
+	require.NoError(k.t, err)
+	w := k.due(1)[0]
+	b := beginOf(w)
+	b.Edit = true
+	require.NoError(k.t, k.Begin(k.ctx, b))
+	require.NoError(k.t, k.Complete(k.ctx, completeOf(w, "message-2")))
+	k.nothingDue()
+	rows, err := k.DeliveriesOf(k.ctx, made.ID)
+	require.NoError(k.t, err)
+	require.Len(k.t, rows, 1)
+	require.Equal(k.t, "message-2", rows[0].Locator)
+	require.Equal(k.t, int64(1), rows[0].ShownView)
+	k.deny(made.ID)
+	require.Equal(k.t, core.OutcomeReplaced, k.finish(k.due(1)[0]).Outcome)
+	n, _ := k.unconverged()
+	require.Zero(k.t, n)
 }
 
 func receiptViewClosed(k *kit) {
