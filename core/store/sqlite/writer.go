@@ -153,24 +153,20 @@ func (w *writer) guarded(t *tx, j *job) (err error) {
 // written by every batch together with all of its changes, so it speaks for all
 // of them. A nil result means that they are recorded.
 func (w *writer) afterCommitError(ctx context.Context, cause error) error {
+	expected := w.batch + 1
 	w.discard()
 	if err := w.ready(ctx); err != nil {
 		return fmt.Errorf("read marker: %w (%v)", core.ErrOutcomeUnknown, err) //nolint:errorlint // Not an ErrUnavailable: that would promise that nothing was recorded.
 	}
-	expected := w.batch + 1
-	var batch, clock int64
-	if err := w.conn.stmts.one(ctx, sqlReadMarker, nil, []any{&batch, &clock}); err != nil {
-		w.discard()
-		return fmt.Errorf("read marker: %w", core.ErrOutcomeUnknown)
-	}
-	w.batch = batch
-	if batch == expected {
+	if w.batch == expected {
 		return nil
 	}
 	return fmt.Errorf("commit batch: %w", translate(cause))
 }
 
-// ready opens the connection again if it was discarded.
+// ready opens the connection again if it was discarded, and learns which batch was
+// the last: one whose COMMIT gave no answer may have been recorded, and its number
+// must not be given to another.
 func (w *writer) ready(ctx context.Context) error {
 	if w.conn != nil {
 		return nil
@@ -180,6 +176,12 @@ func (w *writer) ready(ctx context.Context) error {
 		return err
 	}
 	w.conn = conn
+	var batch, clock int64
+	if err := w.conn.stmts.one(ctx, sqlReadMarker, nil, []any{&batch, &clock}); err != nil {
+		w.discard()
+		return fmt.Errorf("read marker: %w", err)
+	}
+	w.batch = batch
 	return nil
 }
 

@@ -400,6 +400,36 @@ func TestStoreRecoversAfterALostConnection(t *testing.T) {
 	require.Equal(t, map[string]bool{"2": true}, marks(t, s))
 }
 
+// TestUnknownBatchKeepsItsNumber: a batch that was recorded without anybody hearing
+// of it must not speak for the next one, whose COMMIT failed.
+func TestUnknownBatchKeepsItsNumber(t *testing.T) {
+	t.Parallel()
+	cfg := testConfig(t, newTestClock())
+	commits, opens := 0, 0
+	cfg.faults.commit = func(commit func() error) error {
+		commits++
+		if commits == 1 {
+			return errors.Join(commit(), errInjected) // Recorded; the answer is lost.
+		}
+		return errInjected // Not recorded.
+	}
+	cfg.faults.open = func() error {
+		opens++
+		if opens == 2 { // The first time that it is opened again.
+			return errInjected
+		}
+		return nil
+	}
+	s := runStore(t, cfg)
+	put := func(name string) error {
+		_, err := write(t.Context(), s, foreground, func(t *tx) (struct{}, error) { return struct{}{}, mark(name)(t) })
+		return err
+	}
+	require.ErrorIs(t, put("0"), core.ErrOutcomeUnknown)
+	require.ErrorIs(t, put("1"), core.ErrUnavailable, "nothing of it was recorded")
+	require.Equal(t, map[string]bool{"0": true}, marks(t, s))
+}
+
 func TestContextEndsWhileQueued(t *testing.T) {
 	t.Parallel()
 	s := openStore(t, testConfig(t, newTestClock())) // Nobody takes it out of the queue.
