@@ -48,6 +48,7 @@ type Store struct {
 	writeDB *sql.DB
 	readDB  *sql.DB
 	reads   *statements
+	readers *readers
 	rows    *table
 	clock   *clock
 	queue   *queue
@@ -159,7 +160,7 @@ func (s *Store) open(ctx context.Context, cfg Config) error {
 	}
 	s.readDB.SetMaxOpenConns(conns)
 	s.readDB.SetMaxIdleConns(conns)
-	s.reads = newStatements(s.readDB.PrepareContext)
+	s.reads, s.readers = newStatements(s.readDB.PrepareContext), newReaders(conns)
 
 	w := &writer{db: s.writeDB, rows: s.rows, clock: s.clock, log: s.log, faults: &cfg.faults}
 	if w.conn, err = connect(context.WithoutCancel(ctx), s.writeDB, w.rows, w.faults); err != nil {
@@ -274,6 +275,7 @@ func (s *Store) shut() error {
 	}
 	var failures []error
 	if s.reads != nil {
+		s.readers.close()
 		s.reads.close()
 	}
 	if s.writer != nil && s.writer.conn != nil {

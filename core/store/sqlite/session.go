@@ -91,19 +91,31 @@ func (p *statements) each(ctx context.Context, query string, args []any, fn func
 }
 
 // reader is a querier on the read pool. Each statement sees its own snapshot of
-// what is committed; it honours the caller's context.
+// what is committed. It honours the caller's context until it has begun; then it
+// runs to its end, which is near: every read is bounded.
 type reader struct {
 	ctx   context.Context
 	stmts *statements
+	pool  *readers
 }
 
 // read returns a querier on the pool.
-func (s *Store) read(ctx context.Context) reader { return reader{ctx: ctx, stmts: s.reads} }
+func (s *Store) read(ctx context.Context) reader {
+	return reader{ctx: ctx, stmts: s.reads, pool: s.readers}
+}
 
 func (r reader) one(query string, args []any, dest ...any) error {
-	return r.stmts.one(r.ctx, query, args, dest)
+	return r.do(func(ctx context.Context) error { return r.stmts.one(ctx, query, args, dest) })
 }
 
 func (r reader) each(query string, args []any, fn func(scan func(dest ...any) error) error) error {
-	return r.stmts.each(r.ctx, query, args, fn)
+	return r.do(func(ctx context.Context) error { return r.stmts.each(ctx, query, args, fn) })
+}
+
+func (r reader) do(fn func(ctx context.Context) error) error {
+	if err := r.ctx.Err(); err != nil {
+		return translate(err)
+	}
+	own := context.WithoutCancel(r.ctx) // Watching a context costs more than such a read.
+	return translate(r.pool.do(r.ctx, func() error { return fn(own) }))
 }
