@@ -21,9 +21,10 @@
 //     core.ErrUnauthenticated. Nothing is cached, so that a revocation holds from
 //     the next call on.
 //   - Who administers is read again before every change. What widens who or what
-//     may be allowed takes an admin's session or this machine's operator; a
-//     machine's token with the admin scope may only tighten (K40): list people and
-//     tokens, disable people, unlink identities, end sessions, revoke tokens.
+//     may be allowed takes an admin's browser session or this machine's operator; a
+//     terminal's session, and a machine's token with the admin scope, may only
+//     tighten (K40): list people and tokens, disable people, unlink identities, end
+//     sessions, revoke tokens.
 //   - The last enabled admin can be neither disabled nor demoted.
 //
 // What it does not do: it keeps no state, decides no approval (core.MayDecide is

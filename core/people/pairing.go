@@ -9,8 +9,8 @@ import (
 )
 
 // StartPair issues the code that signs a browser or CLI in as the person: for
-// oneself (a second device), or by an admin or the operator for somebody else.
-// Errors: core.ErrForbidden, core.ErrInvalid, core.ErrNotFound for somebody unknown
+// oneself (a second device), or by an admin or the operator for somebody else; never
+// by a terminal's session. Errors: core.ErrForbidden, core.ErrInvalid, core.ErrNotFound for somebody unknown
 // or disabled.
 func (s *Service) StartPair(ctx context.Context, by core.Caller, principalID string, f CodeForm) (IssuedCode, error) {
 	return s.startFor(ctx, by, core.CodePair, principalID, f)

@@ -49,7 +49,7 @@ func New(d Deps) *Service {
 type act int
 
 const (
-	widen   act = iota // May widen who or what may be allowed: an admin's session, or the operator.
+	widen   act = iota // May widen who or what may be allowed: an admin's browser session, or the operator.
 	tighten            // Lists, or takes away: also a machine with the admin scope.
 )
 
@@ -61,7 +61,7 @@ func (s *Service) authorise(ctx context.Context, c core.Caller, a act) error {
 	case c.Operator:
 		return nil
 	case c.Person != nil:
-		p, err := s.standing(ctx, c)
+		p, err := s.standing(ctx, c, a)
 		if err != nil {
 			return err
 		}
@@ -82,17 +82,23 @@ func (s *Service) authorise(ctx context.Context, c core.Caller, a act) error {
 // authorise has it.
 func (s *Service) authoriseFor(ctx context.Context, c core.Caller, principalID string, a act) error {
 	if c.Person != nil && c.Person.ID == principalID {
-		_, err := s.standing(ctx, c)
+		_, err := s.standing(ctx, c, a)
 		return err
 	}
 	return s.authorise(ctx, c, a)
 }
 
-// standing is the person as they are now.
-func (s *Service) standing(ctx context.Context, c core.Caller) (core.Principal, error) {
+// standing is the person as they are now. A terminal's session widens nothing, not
+// even for its own person: an agent may be able to read its file, and with a code
+// from it could make itself a session, or a chat account, that allows what a
+// terminal may not.
+func (s *Service) standing(ctx context.Context, c core.Caller, a act) (core.Principal, error) {
 	p, err := s.Principals.Principal(ctx, c.Person.ID)
-	if errors.Is(err, core.ErrNotFound) || err == nil && p.Disabled {
+	switch {
+	case errors.Is(err, core.ErrNotFound), err == nil && p.Disabled:
 		return core.Principal{}, core.ErrUnauthenticated
+	case err == nil && a == widen && c.Surface == core.SurfaceCLI:
+		return core.Principal{}, core.ErrForbidden
 	}
 	return p, err
 }

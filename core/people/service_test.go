@@ -61,6 +61,12 @@ func machine(scopes ...core.Scope) core.Caller {
 
 func ptr[T any](v T) *T { return &v }
 
+// terminal is the person on the command line.
+func terminal(c core.Caller) core.Caller {
+	c.Surface = core.SurfaceCLI
+	return c
+}
+
 var device = people.Device{Kind: core.SessionBrowser, Label: "Firefox"}
 
 func TestWhoMayAdminister(t *testing.T) {
@@ -193,6 +199,8 @@ func TestWhoMayAdminister(t *testing.T) {
 				{"a machine that administers", machine(core.ScopeAdmin), unless(call.tightens)},
 				{"a machine that asks", machine(core.ScopeRead, core.ScopeRequest), core.ErrForbidden},
 				{"nobody", core.Caller{}, core.ErrUnauthenticated},
+				{"an admin's terminal", terminal(admin), unless(call.tightens)},
+				{"the person's terminal", terminal(bob), unless(call.own && call.tightens)},
 			} {
 				restore()
 				require.ErrorIs(t, call.do(b, t, test.by), test.want, test.name)
