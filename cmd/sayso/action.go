@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"unicode/utf8"
 )
 
 // command is exactly what `sayso run` will start: it is what the card shows, what
@@ -47,7 +48,20 @@ func resolveCommand(argv []string, folder string) (command, error) {
 	if path, err = filepath.EvalSymlinks(path); err != nil {
 		return command{}, usage("%s: there is no such program", argv[0])
 	}
-	return command{Argv: argv, Folder: folder, Executable: path}, nil
+	c := command{Argv: argv, Folder: folder, Executable: path}
+	return c, c.readable()
+}
+
+// readable refuses bytes that are no text. JSON would show and hash every one of
+// them as the same replacement character, so that an answer to one command would be
+// a grant for another.
+func (c command) readable() error {
+	for _, s := range append([]string{c.Folder, c.Executable}, c.Argv...) {
+		if !utf8.ValidString(s) {
+			return usage("the command, its folder and its program must be UTF-8: nobody could see what would run")
+		}
+	}
+	return nil
 }
 
 // arguments is the action as the service hashes it.

@@ -106,10 +106,10 @@ func (r *runner) execute(ctx context.Context) (code int, fault error) {
 	}
 	defer signal.Stop(signals)
 	if err := ctx.Err(); err != nil { // Stopped between the claim and the start: it did not run.
-		return exitFault, errors.New("stopped before the start")
+		return r.trouble("stopped before the start")
 	}
 	if err := cmd.Start(); err != nil {
-		return exitFault, fmt.Errorf("%s did not start", filepath.Base(r.what.Executable))
+		return r.trouble(filepath.Base(r.what.Executable) + " did not start")
 	}
 	ended := make(chan struct{})
 	go func() {
@@ -134,7 +134,13 @@ func (r *runner) execute(ctx context.Context) (code int, fault error) {
 		status, _ := exit.Sys().(syscall.WaitStatus)
 		return 128 + int(status.Signal()), fmt.Errorf("ended by signal %d", int(status.Signal()))
 	}
-	return exitFault, errors.New("the end of the command was not seen")
+	return r.trouble("the end of the command was not seen")
+}
+
+// trouble tells the person at the terminal what the command itself cannot say.
+func (r *runner) trouble(what string) (int, error) {
+	fmt.Fprintln(r.c.env.stderr, "sayso:", what)
+	return exitFault, errors.New(what)
 }
 
 // report tells the service what happened, also while this command is being
