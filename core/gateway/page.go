@@ -47,6 +47,10 @@ type PageConfig struct {
 	Zone *time.Location
 	// LinkHint says how to link a chat; "" when no messenger is configured.
 	LinkHint string
+	// CheckEvery is how often a quiet stream checks session and authority again, at
+	// most approvals.MaxWait; it also keeps proxies from closing it. Default 30 s,
+	// and no more: the script takes a stream for dead after 45 s of silence.
+	CheckEvery time.Duration
 }
 
 // PageDeps are the services behind the page. All are required.
@@ -85,6 +89,7 @@ func NewPages(cfg PageConfig, deps PageDeps) (*Pages, error) {
 		deps.Renderer == nil || deps.Logger == nil || deps.Now == nil || deps.Stopping == nil {
 		return nil, errors.New("page: a dependency is missing")
 	}
+	setDefault(&cfg.CheckEvery, 30*time.Second)
 	p := &Pages{cfg: cfg, deps: deps, csrf: http.NewCrossOriginProtection()}
 	if origin := cfg.Links.origin; origin != "" {
 		// A proxy may have put another Host in the place of the public one.

@@ -88,8 +88,8 @@ func (p *Pages) answerOf(r *http.Request, c core.Caller, a *core.Approval) appro
 		},
 	}
 	if answer.Decision == core.DecisionDeny { // The box says so: the note goes with Deny.
-		// Forms end lines with two characters; people count and read one.
-		answer.Note = strings.TrimSpace(strings.ReplaceAll(r.PostForm.Get("note"), "\r\n", "\n"))
+		// A note is one line in the record; the box may hold several.
+		answer.Note = strings.Join(strings.Fields(r.PostForm.Get("note")), " ")
 	}
 	return answer
 }

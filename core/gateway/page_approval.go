@@ -11,11 +11,13 @@ import (
 	"github.com/saysohq/sayso/presentation/web"
 )
 
-// What the page shows of an action before somebody asks for all of it: enough for
-// most, short enough that nobody scrolls past it unread.
+// What the page shows of an action before somebody asks for all of it. Most are
+// shown whole; of a longer one the head is enough to deny it or to want more.
 const (
-	previewRunes = 3_000
-	previewLines = 60
+	wholeRunes = 3_000
+	wholeLines = 60
+	headRunes  = 1_200
+	headLines  = 24
 	// Up to here action and controls share a phone's screen, so that the controls
 	// may stay at its edge; below anything longer they wait at the end.
 	shortRunes = 600
@@ -74,7 +76,7 @@ func (p *Pages) pageOf(r *http.Request, c core.Caller, a *core.Approval, d core.
 	}
 	full := card.Command + card.Body
 	v.Text, v.Cut, v.Hidden = preview(full, v.Opened || a.Status.Terminal())
-	v.Short = utf8.RuneCountInString(full) <= shortRunes && strings.Count(full, "\n") < shortLines
+	v.Short = !longer(full, shortRunes, shortLines)
 	if !a.Status.Terminal() {
 		v.Decide = p.decideForm(c, a, &card, !v.Cut)
 		v.Version = v.Decide.Token
@@ -144,7 +146,7 @@ func (p *Pages) decideForm(c core.Caller, a *core.Approval, card *presentation.C
 // preview cuts a long action, visibly and on a whole code point, unless all of it
 // was asked for.
 func preview(text string, all bool) (head string, cut bool, hidden string) {
-	if all {
+	if all || !longer(text, wholeRunes, wholeLines) {
 		return text, false, ""
 	}
 	runes, lines := 0, 1
@@ -152,12 +154,16 @@ func preview(text string, all bool) (head string, cut bool, hidden string) {
 		if c == '\n' {
 			lines++
 		}
-		if runes == previewRunes || lines > previewLines {
+		if runes == headRunes || lines > headLines {
 			return text[:i] + "…", true, grouped(int64(utf8.RuneCountInString(text[i:])))
 		}
 		runes++
 	}
 	return text, false, ""
+}
+
+func longer(text string, runes, lines int) bool {
+	return utf8.RuneCountInString(text) > runes || strings.Count(text, "\n") >= lines
 }
 
 // grouped writes a count with thousands apart: "12,345".

@@ -91,6 +91,7 @@ func denyWithNote(t *testing.T, browser context.Context) {
 	b := s.admin.tab(browser)
 	b.open(pathOf(&a))
 	b.click(`details.note summary`)
+	require.False(t, eval[bool](b, `document.querySelector("button.allow").checkVisibility()`), "beside a note there is only Deny")
 	b.write("#note", "use staging")
 	b.key(kb.Enter)
 	for _, mod := range []chromedp.Modifier{kb.ModifierCtrl, kb.ModifierMeta, kb.ModifierShift, kb.ModifierAlt} {

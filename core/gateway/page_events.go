@@ -13,10 +13,6 @@ import (
 	"github.com/saysohq/sayso/core/approvals"
 )
 
-// checkEvery is how often a quiet stream checks session and authority again; it
-// also keeps proxies from closing it.
-const checkEvery = 30 * time.Second
-
 // eventWrite bounds one write to a reader that does not read.
 const eventWrite = 10 * time.Second
 
@@ -90,7 +86,7 @@ func (p *Pages) follow(r *http.Request, s *stream, l core.Lookup, seen int64) {
 	for s.err == nil {
 		c, err := p.caller(r)
 		if err == nil {
-			_, err = p.deps.Approvals.Wait(ctx, c, approvals.WaitRequest{Lookup: l, Revision: seen, For: checkEvery})
+			_, err = p.deps.Approvals.Wait(ctx, c, approvals.WaitRequest{Lookup: l, Revision: seen, For: p.cfg.CheckEvery})
 		}
 		if ctx.Err() != nil {
 			return

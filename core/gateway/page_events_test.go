@@ -90,3 +90,23 @@ func TestPage_EventsEndWithTheRight(t *testing.T) {
 
 	require.Equal(t, http.StatusUnauthorized, s.visitor().get(pathOf(&a)+"/events").status)
 }
+
+// A quiet stream gives signs of life, and ends by itself when the session did.
+func TestPage_QuietEventsAreCheckedAgain(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, siteOptions{check: 20 * time.Millisecond})
+	a := s.ask()
+	bea := s.person("Bea", core.RoleAdmin)
+	events := bea.eventsOf(pathOf(&a) + "/events")
+	for range 5 {
+		require.Equal(t, "alive", next(t, events))
+	}
+	sessions, err := s.people.SessionsOf(t.Context(), core.Caller{Operator: true}, bea.id)
+	require.NoError(t, err)
+	require.NoError(t, s.people.EndSession(t.Context(), core.Caller{Operator: true}, bea.id, sessions[0].ID))
+	for e := next(t, events); e != "end"; e = next(t, events) {
+		require.Equal(t, "alive", e)
+	}
+	require.Equal(t, "closed", next(t, events))
+	require.Equal(t, core.StatusPending, s.read(a.ID).Status)
+}

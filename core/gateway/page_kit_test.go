@@ -76,6 +76,7 @@ type siteOptions struct {
 	secure    bool
 	realTime  bool
 	nobody    bool // No admin yet.
+	check     time.Duration
 }
 
 func (s *site) now() time.Time {
@@ -153,7 +154,7 @@ func (s *site) serve(o siteOptions, records sqlite.Records, log *slog.Logger) {
 	require.NoError(s.t, err)
 	renderer, err := web.New()
 	require.NoError(s.t, err)
-	pages, err := gateway.NewPages(gateway.PageConfig{Links: g.Links(), Secure: o.secure}, gateway.PageDeps{
+	pages, err := gateway.NewPages(gateway.PageConfig{Links: g.Links(), Secure: o.secure, CheckEvery: o.check}, gateway.PageDeps{
 		Approvals: s.faults, Authenticator: s.people, SignIns: s.people, NoAdmin: s.store.BootstrapOpen,
 		Name: func(context.Context, string) string { return "Rita" }, Clock: records, Views: s.views, Forms: forms,
 		Renderer: renderer, Logger: log, Now: time.Now, Stopping: g.Stopping(),

@@ -40,7 +40,7 @@ func TestPage_Layout(t *testing.T) {
 				for _, scene := range scenes {
 					scene.show(g)
 					g.inspect(scene.name)
-					g.save(fmt.Sprintf("%s-%s-%s.png", scene.name, screen.name, scheme))
+					g.save(fmt.Sprintf("%s-%s-%s", scene.name, screen.name, scheme))
 				}
 			})
 		}
@@ -96,21 +96,26 @@ const contrastFaults = `(() => {
 	}).map((e) => e.tagName + " " + e.className + ": " + e.textContent.slice(0, 40));
 })()`
 
-// save writes the page as a picture: the whole of it, or what one screen shows of a
-// very long one.
+// save writes a picture of the first screen and, where there is more, one of the
+// whole page.
 func (g *gallery) save(name string) {
 	g.t.Helper()
 	folder := os.Getenv("SAYSO_SCREENSHOTS")
 	if folder == "" {
 		return
 	}
-	shot := chromedp.CaptureScreenshot()
-	if height := eval[int](g.tab, `document.documentElement.scrollHeight`); height > 844 && height < 3000 {
-		shot = chromedp.FullScreenshot(100)
+	shoot := func(suffix string) {
+		png, err := chromedp.Run(g.tab.ctx, chromedp.CaptureScreenshot())
+		require.NoError(g.t, err)
+		require.NoError(g.t, os.WriteFile(filepath.Join(folder, name+suffix+".png"), png, 0o600))
 	}
-	png, err := chromedp.Run(g.tab.ctx, shot)
-	require.NoError(g.t, err)
-	require.NoError(g.t, os.WriteFile(filepath.Join(folder, name), png, 0o600))
+	shoot("")
+	size := eval[[]int64](g.tab, `[innerWidth, innerHeight, document.documentElement.scrollHeight]`)
+	if size[2] > size[1] && size[2] < 3000 {
+		g.tab.run(chromedp.EmulateViewport(size[0], size[2]))
+		shoot("-full")
+		g.tab.run(chromedp.EmulateViewport(size[0], size[1]))
+	}
 }
 
 // show asks, and opens the question's page.
@@ -233,7 +238,7 @@ var scenes = []struct {
 		g.proxy.down.Store(false)
 		g.tab.until(`document.body.innerText.includes("shows no answer yet")`)
 	}},
-	{"unclear", func(g *gallery) {
+	{"not-recorded", func(g *gallery) {
 		g.faults.set(func(f *pageFaults) {
 			f.resolve = func(context.Context, approvals.Resolve) (approvals.Resolved, error) {
 				return approvals.Resolved{}, core.ErrUnavailable

@@ -67,11 +67,12 @@ func (p *Pages) signedIn(w http.ResponseWriter, r *http.Request) (core.Caller, b
 		http.Redirect(w, r, link, http.StatusSeeOther)
 		return core.Caller{}, false
 	}
+	text := "Sign in to go on."
+	if r.Method == http.MethodPost {
+		text = "Nothing was decided by this press. Sign in to go on."
+	}
 	p.say(w, r, http.StatusUnauthorized, web.Message{
-		Frame:   p.bare("Sign in", web.StateSignIn),
-		Heading: "Your session has ended",
-		Text:    "Nothing was decided. Sign in to go on.",
-		SignIn:  link,
+		Frame: p.bare("Sign in", web.StateSignIn), Heading: "Your session has ended", Text: text, SignIn: link,
 	})
 	return core.Caller{}, false
 }
@@ -167,8 +168,13 @@ func (p *Pages) codeRefused(w http.ResponseWriter, r *http.Request, old core.Cal
 }
 
 func (p *Pages) signOut(w http.ResponseWriter, r *http.Request) {
-	c, ok := p.signedIn(w, r)
-	if !ok {
+	c, err := p.caller(r)
+	switch {
+	case errors.Is(err, core.ErrUnauthenticated): // It had ended already.
+		http.Redirect(w, r, p.cfg.Links.Base()+"/signin", http.StatusSeeOther)
+		return
+	case err != nil:
+		p.unavailable(w, r, err)
 		return
 	}
 	if !p.readForm(w, r) {

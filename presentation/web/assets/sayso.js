@@ -3,6 +3,7 @@
 // with it the page also refreshes itself.
 (() => {
   "use strict";
+  const limit = (ms) => AbortSignal.timeout?.(ms); // Older browsers wait as long as they do.
   const pollEvery = 2000; // ms, and only while somebody looks.
   const silence = 45000; // ms without a sign of life before the stream counts as dead.
   const main = document.getElementById("main");
@@ -74,6 +75,10 @@
   function swap(page) {
     const before = root(main), after = root(page);
     if (before?.dataset.approval && after.dataset.approval && before.dataset.approval !== after.dataset.approval) return;
+    if (before?.dataset.person && after.dataset.person && before.dataset.person !== after.dataset.person) {
+      return location.reload(); // Somebody else has signed in here since.
+    }
+    if (after.dataset.state === "sign-in") document.querySelector(".who")?.remove();
     const same = before?.dataset.version && before.dataset.version === after.dataset.version;
     if (same && !frozen && !sending) return; // Nothing new: keep what is typed, focus and scroll.
 
@@ -108,7 +113,7 @@
     if (loud) reading.hidden = false;
     try {
       const res = await fetch(location.href.split("#")[0], {
-        headers: { "X-Part": "main" }, cache: "no-store", credentials: "same-origin", signal: AbortSignal.timeout(15000),
+        headers: { "X-Part": "main" }, cache: "no-store", credentials: "same-origin", signal: limit(15000),
       });
       const page = await read(res);
       if (mine !== asked) return;
@@ -138,7 +143,7 @@
     try {
       const res = await fetch(form.action, {
         method: "POST", body: data, headers: { "X-Part": "main" }, credentials: "same-origin",
-        redirect: "error", signal: AbortSignal.timeout(20000),
+        redirect: "error", signal: limit(20000),
       });
       const page = await read(res);
       if (mine === asked) swap(page);
