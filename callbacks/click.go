@@ -33,10 +33,7 @@ func (t *turn) click(ctx context.Context, c channels.Click) channels.Answer {
 	}
 	switch d.Verb {
 	case VerbAllowOnce, VerbAllowAlways, VerbDeny:
-		return t.decide(ctx, approvals.Resolve{
-			Caller: t.caller(), Lookup: core.Lookup{Ref: d.Ref}, Kind: d.Kind, Decision: d.Verb.Decision(),
-			DeliveryID: card.row.ID, Shown: shownBy(&card.row), Adopt: card.adopt,
-		})
+		return t.press(ctx, c, d, card)
 	case VerbNote:
 		return t.askNote(ctx, d, &card.row)
 	case VerbShowAll:
@@ -44,6 +41,27 @@ func (t *turn) click(ctx context.Context, c channels.Click) channels.Answer {
 	case VerbConfirm, VerbDismiss: // Of the kind prompt, handled above.
 	}
 	return refusal(presentation.AnswerForeign)
+}
+
+// press lets the service decide what a button says. An adoption that meets the
+// receipt of its message, which came meanwhile, is a click on a known card.
+func (t *turn) press(ctx context.Context, c channels.Click, d Decoded, k card) channels.Answer {
+	r := approvals.Resolve{
+		Caller: t.caller(), Lookup: core.Lookup{Ref: d.Ref}, Kind: d.Kind, Decision: d.Verb.Decision(),
+		DeliveryID: k.row.ID, Shown: shownBy(&k.row), Adopt: k.adopt,
+	}
+	res, err := t.decided(ctx, r)
+	if k.adopt != nil && errors.Is(err, core.ErrConflict) {
+		row, lookErr := t.deps.Ledger.DeliveryAt(ctx, t.account, c.Message)
+		if lookErr == nil && core.ResolutionRef(d.Kind, row.ApprovalID) == d.Ref {
+			r.DeliveryID, r.Shown, r.Adopt = row.ID, shownBy(&row), nil
+			res, err = t.decided(ctx, r)
+		}
+	}
+	if err != nil {
+		return t.failed(ctx, err)
+	}
+	return t.resolved(ctx, res)
 }
 
 // card is the delivery that a click belongs to.
@@ -60,9 +78,17 @@ func (t *turn) cardOf(ctx context.Context, c channels.Click, d Decoded) (card, c
 		return card{}, refusal(presentation.AnswerOpenOriginal), false
 	}
 	row, err := t.deps.Ledger.DeliveryAt(ctx, t.account, c.Message)
+	if errors.Is(err, core.ErrNotFound) {
+		found, refused, ok := t.adoptable(ctx, c, d)
+		if ok {
+			return found, refused, true
+		}
+		// People press faster than receipts come: by now it may have.
+		if row, err = t.deps.Ledger.DeliveryAt(ctx, t.account, c.Message); errors.Is(err, core.ErrNotFound) {
+			return card{}, refused, false
+		}
+	}
 	switch {
-	case errors.Is(err, core.ErrNotFound):
-		return t.adoptable(ctx, c, d)
 	case err != nil:
 		return card{}, t.failed(ctx, fmt.Errorf("find delivery: %w", err)), false
 	case core.ResolutionRef(d.Kind, row.ApprovalID) != d.Ref:

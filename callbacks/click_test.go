@@ -1,12 +1,14 @@
 package callbacks_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/saysohq/sayso/callbacks"
 	"github.com/saysohq/sayso/channels"
 	"github.com/saysohq/sayso/core"
 	"github.com/saysohq/sayso/core/approvals"
@@ -179,6 +181,41 @@ func TestLostSendIsAdoptedByItsClick(t *testing.T) {
 	require.Equal(t, presentation.AnswerOpenOriginal, answerTo(t, late, "4711", allow(approvalID), elsewhere), "the store had the last word")
 	require.Equal(t, presentation.AnswerOpenOriginal, answerTo(t, late, "4711", callback(core.CallbackShowAll, core.KindExec, approvalID), elsewhere))
 	require.Empty(t, late.views)
+}
+
+// receiptAfter is a ledger in which the receipt of a message comes after a number of
+// looks.
+type receiptAfter struct {
+	*world
+	looks int
+}
+
+func (l *receiptAfter) DeliveryAt(ctx context.Context, ref core.AccountRef, locator string) (core.Delivery, error) {
+	if l.looks--; l.looks >= 0 {
+		return core.Delivery{}, core.ErrNotFound
+	}
+	return l.world.DeliveryAt(ctx, ref, locator)
+}
+
+// A message is in the chat before its receipt is in the ledger, and people are
+// quick: whichever comes first, the press counts.
+func TestPressOvertakesTheReceipt(t *testing.T) {
+	t.Parallel()
+	for name, adoptable := range map[string]bool{"the receipt came before the rule was asked": false, "it came before the write": true} {
+		w := newWorld(t)
+		w.adoptable = adoptable
+		w.onResolve = func(_ int, r approvals.Resolve) error {
+			if r.Adopt != nil {
+				return core.ErrConflict
+			}
+			return nil
+		}
+		deps := w.with(w)
+		deps.Ledger = &receiptAfter{world: w, looks: 1}
+		answer := callbacks.New(callbacks.Config{}, deps).Click(t.Context(), w.press(t, "4711", message, allow(approvalID)))
+		require.Equal(t, "You allowed this once.", answer.Text, name)
+		require.Equal(t, "d-direct", w.resolves[len(w.resolves)-1].DeliveryID, name)
+	}
 }
 
 // Conformance 115, K29: what the card showed and offered is read from the ledger. A

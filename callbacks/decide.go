@@ -17,16 +17,22 @@ const settleWithin = 3 * time.Second
 
 // decide lets the service decide and words its answer from the committed record.
 func (t *turn) decide(ctx context.Context, r approvals.Resolve) channels.Answer {
+	res, err := t.decided(ctx, r)
+	if err != nil {
+		return t.failed(ctx, err)
+	}
+	return t.resolved(ctx, res)
+}
+
+// decided makes the call, and looks again where its outcome is unknown.
+func (t *turn) decided(ctx context.Context, r approvals.Resolve) (approvals.Resolved, error) {
 	t.deciding = true
 	res, err := t.deps.Resolver.Resolve(ctx, r)
 	if uncertain(err) {
 		t.log(ctx, "the outcome of an answer is unknown, looking again", err)
 		res, err = t.settle(ctx, r)
 	}
-	if err != nil {
-		return t.failed(ctx, err)
-	}
-	return t.resolved(ctx, res)
+	return res, err
 }
 
 func (t *turn) resolved(ctx context.Context, res approvals.Resolved) channels.Answer {
