@@ -242,7 +242,11 @@ func (b *builder) mount(p *parts, secret []byte, views *gateway.Views) error {
 	p.gateway.Handle("/", pages.Handler())
 	for _, c := range p.channels {
 		if hook, ok := c.(interface{ Webhook() http.Handler }); ok {
-			p.gateway.Handle("POST "+webhookPath(c.Ref().Account), hook.Webhook())
+			path := webhookPath(c.Ref().Account)
+			p.gateway.Handle("POST "+path, hook.Webhook())
+			if base := p.gateway.Links().Base(); base != "" { // A proxy may leave the base path on.
+				p.gateway.Handle("POST "+base+path, hook.Webhook())
+			}
 		}
 	}
 	return nil
