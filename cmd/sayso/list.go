@@ -11,6 +11,7 @@ import (
 	"github.com/saysohq/sayso/core"
 	"github.com/saysohq/sayso/core/api"
 	"github.com/saysohq/sayso/core/client"
+	"github.com/saysohq/sayso/core/redact"
 )
 
 func newList(c *connection) *cobra.Command {
@@ -59,7 +60,8 @@ func (c *connection) printList(page api.List) error {
 		if a.Status == core.StatusPending {
 			when = brief(a.ExpiresAt.Sub(page.ServerTime)) + " left"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", a.ID, a.Status, a.Presentation.Title, a.Agent, when)
+		// All else is safe text already; an id is the asking program's own.
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", redact.Visible(a.ID), a.Status, a.Presentation.Title, a.Agent, when)
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -148,6 +150,9 @@ func (r *resolving) review(cmd *cobra.Command, id string, body *api.Resolve) err
 	fmt.Fprintf(r.c.env.stdout, "%s\n\n%s\n\n", a.Presentation.Title, d.Text)
 	if d.OmittedBytes > 0 {
 		fmt.Fprintf(r.c.env.stdout, "%d bytes are not shown (hash %s)\n", d.OmittedBytes, a.ArgumentsHash)
+	}
+	if body.Decision == core.DecisionAllowAlways && a.AlwaysOffer != nil {
+		fmt.Fprintf(r.c.env.stdout, "From now on without asking: %s\n", a.AlwaysOffer.Label)
 	}
 	fmt.Fprintf(r.c.env.stderr, "Type the fingerprint %s to allow: ", a.Fingerprint)
 	var typed string
