@@ -66,7 +66,7 @@ func (p *Pages) resolve(w http.ResponseWriter, r *http.Request, c core.Caller, a
 	case !res.Applied && !res.Idempotent:
 		as.notice = noticeTooLate
 	case !part(r): // A reload then asks again instead of pressing again.
-		http.Redirect(w, r, p.cfg.Links.Path(a.ID), http.StatusSeeOther)
+		http.Redirect(w, r, p.cfg.Links.Path(a.ID), http.StatusSeeOther) //nolint:gosec // An absolute path of ours.
 		return
 	}
 	// Where the record cannot be read back, no winner is made up (R186).

@@ -21,9 +21,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// browser is a running browser; each tab has cookies and a cache of its own.
+type browser struct{ ctx context.Context }
+
 // newBrowser starts a real browser with a profile of its own. A machine without one
 // fails the test: what a page does in a browser is shown in a browser.
-func newBrowser(t *testing.T) context.Context {
+func newBrowser(t *testing.T) *browser {
 	t.Helper()
 	options := []chromedp.ExecAllocatorOption{
 		chromedp.ExecPath("/usr/bin/chromium"), chromedp.UserDataDir(t.TempDir()),
@@ -39,7 +42,7 @@ func newBrowser(t *testing.T) context.Context {
 		stop() // Waits until the process is gone.
 	})
 	require.NoError(t, chromedp.Do(ctx))
-	return ctx
+	return &browser{ctx: ctx}
 }
 
 // tab is a page in a browser context of its own: no cookies, no cache of others.
@@ -52,9 +55,9 @@ type tab struct {
 	faults []string // What scripts threw and the policy refused.
 }
 
-func newTab(t *testing.T, browser context.Context, base string) *tab {
+func newTab(t *testing.T, on *browser, base string) *tab {
 	t.Helper()
-	ctx, cancel := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
+	ctx, cancel := chromedp.NewContext(on.ctx, chromedp.WithNewBrowserContext())
 	t.Cleanup(cancel)
 	require.NoError(t, chromedp.Do(ctx))
 	ctx, stop := context.WithTimeout(ctx, 90*time.Second)
@@ -90,13 +93,13 @@ func call[P, R any](b *tab, command cdp.Command[P, R], params P) R {
 }
 
 // tab opens a browser as a visitor who has signed in.
-func (v *visitor) tab(browser context.Context, through ...*lossyProxy) *tab {
+func (v *visitor) tab(on *browser, through ...*lossyProxy) *tab {
 	v.site.t.Helper()
 	base := v.site.url
 	if len(through) > 0 {
 		base = through[0].url + v.site.base
 	}
-	b := newTab(v.site.t, browser, base)
+	b := newTab(v.site.t, on, base)
 	u, err := url.Parse(v.site.url + "/")
 	require.NoError(v.site.t, err)
 	for _, c := range v.client.Jar.Cookies(u) {

@@ -1,7 +1,6 @@
 package gateway_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
@@ -18,8 +17,8 @@ import (
 // One browser serves all of them, each in a context of its own.
 func TestPage_InABrowser(t *testing.T) {
 	t.Parallel()
-	browser := newBrowser(t)
-	for name, test := range map[string]func(*testing.T, context.Context){
+	on := newBrowser(t)
+	for name, test := range map[string]func(*testing.T, *browser){
 		"allow by mouse":                allowByMouse,
 		"allow by keyboard":             allowByKeyboard,
 		"deny with a note":              denyWithNote,
@@ -41,7 +40,7 @@ func TestPage_InABrowser(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(t, browser)
+			test(t, on)
 		})
 	}
 }
@@ -49,10 +48,10 @@ func TestPage_InABrowser(t *testing.T) {
 const focusOnResult = `document.activeElement === document.getElementById("result")`
 
 // Conformance 129, 131, 138.
-func allowByMouse(t *testing.T, browser context.Context) {
+func allowByMouse(t *testing.T, on *browser) {
 	s := newSite(t, siteOptions{})
 	a := s.ask()
-	b := s.admin.tab(browser)
+	b := s.admin.tab(on)
 	b.open(pathOf(&a))
 	b.click(`button[value="allow-once"]`)
 	b.untilState("decided-here")
@@ -62,10 +61,10 @@ func allowByMouse(t *testing.T, browser context.Context) {
 	require.Equal(t, 0, eval[int](b, `document.querySelectorAll("#decide").length`))
 }
 
-func allowByKeyboard(t *testing.T, browser context.Context) {
+func allowByKeyboard(t *testing.T, on *browser) {
 	s := newSite(t, siteOptions{})
 	a := s.ask()
-	b := s.admin.tab(browser)
+	b := s.admin.tab(on)
 	b.open(pathOf(&a))
 	var seen []string
 	for range 15 {
@@ -85,10 +84,10 @@ func allowByKeyboard(t *testing.T, browser context.Context) {
 }
 
 // Typing decides nothing, with whatever keys (R85); the note goes with Deny (R84).
-func denyWithNote(t *testing.T, browser context.Context) {
+func denyWithNote(t *testing.T, on *browser) {
 	s := newSite(t, siteOptions{})
 	a := s.ask()
-	b := s.admin.tab(browser)
+	b := s.admin.tab(on)
 	b.open(pathOf(&a))
 	b.click(`details.note summary`)
 	require.False(t, eval[bool](b, `document.querySelector("button.allow").checkVisibility()`), "beside a note there is only Deny")
@@ -108,10 +107,10 @@ func denyWithNote(t *testing.T, browser context.Context) {
 	require.Contains(t, b.text(), "then ask again")
 }
 
-func withoutScripts(t *testing.T, browser context.Context) {
+func withoutScripts(t *testing.T, on *browser) {
 	s := newSite(t, siteOptions{})
 	a, long := s.ask(), s.ask(longPlugin(20<<10))
-	b := s.admin.tab(browser)
+	b := s.admin.tab(on)
 	call(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
 	b.run(chromedp.Navigate(b.base + pathOf(&a)))
 	b.click(`button[value="allow-once"]`)
@@ -129,11 +128,11 @@ func withoutScripts(t *testing.T, browser context.Context) {
 }
 
 // R214: the page of whoever lost the race says so by itself.
-func elsewhereByStream(t *testing.T, browser context.Context) {
+func elsewhereByStream(t *testing.T, on *browser) {
 	s := newSite(t, siteOptions{})
 	proxy := newLossyProxy(t, s)
 	a := s.ask()
-	b := s.admin.tab(browser, proxy)
+	b := s.admin.tab(on, proxy)
 	b.open(pathOf(&a))
 	b.click(`details.note summary`)
 	b.write("#note", "typing")
@@ -145,12 +144,12 @@ func elsewhereByStream(t *testing.T, browser context.Context) {
 	b.until(focusOnResult)
 }
 
-func elsewhereByPoll(t *testing.T, browser context.Context) {
+func elsewhereByPoll(t *testing.T, on *browser) {
 	s := newSite(t, siteOptions{})
 	proxy := newLossyProxy(t, s)
 	proxy.noEvents.Store(true)
 	a := s.ask()
-	b := s.admin.tab(browser, proxy)
+	b := s.admin.tab(on, proxy)
 	b.open(pathOf(&a))
 	eval[chromedp.Void](b, `document.querySelector("details.note").open = true; document.getElementById("note").value = "typed"`)
 	b.until(`performance.getEntriesByType("resource").filter((e) => e.initiatorType === "fetch").length >= 2`)
@@ -162,11 +161,11 @@ func elsewhereByPoll(t *testing.T, browser context.Context) {
 }
 
 // Conformance 99.
-func doubleClick(t *testing.T, browser context.Context) {
+func doubleClick(t *testing.T, on *browser) {
 	s := newSite(t, siteOptions{})
 	proxy := newLossyProxy(t, s)
 	a := s.ask()
-	b := s.admin.tab(browser, proxy)
+	b := s.admin.tab(on, proxy)
 	b.open(pathOf(&a))
 	b.run(chromedp.DoubleClick(chromedp.CSS(`button[value="allow-once"]`)))
 	b.untilState("decided-here")
@@ -176,12 +175,12 @@ func doubleClick(t *testing.T, browser context.Context) {
 
 // Conformance 130: the pressed button says so, and nothing else can be pressed; an
 // older reading that arrives meanwhile changes nothing (134).
-func whileUnderWay(t *testing.T, browser context.Context) {
+func whileUnderWay(t *testing.T, on *browser) {
 	s := newSite(t, siteOptions{})
 	proxy := newLossyProxy(t, s)
 	proxy.holdPosts()
 	a := s.ask()
-	b := s.admin.tab(browser, proxy)
+	b := s.admin.tab(on, proxy)
 	b.open(pathOf(&a))
 	b.click(`button[value="allow-once"]`)
 	b.until(`document.querySelector("button.allow").textContent === "Allowing…"`)
@@ -196,11 +195,11 @@ func whileUnderWay(t *testing.T, browser context.Context) {
 
 // The answer is lost after the record has it: the controls stay off, and the page
 // then shows what the record says (R186, R215).
-func answerLost(t *testing.T, browser context.Context) {
+func answerLost(t *testing.T, on *browser) {
 	s := newSite(t, siteOptions{})
 	proxy := newLossyProxy(t, s)
 	a := s.ask()
-	b := s.admin.tab(browser, proxy)
+	b := s.admin.tab(on, proxy)
 	b.open(pathOf(&a))
 	proxy.cutAfter.Store(true)
 	proxy.down.Store(true)
@@ -215,11 +214,11 @@ func answerLost(t *testing.T, browser context.Context) {
 	require.Contains(t, b.text(), "Allowed once by you")
 }
 
-func foreignErrorPage(t *testing.T, browser context.Context) {
+func foreignErrorPage(t *testing.T, on *browser) {
 	s := newSite(t, siteOptions{})
 	proxy := newLossyProxy(t, s)
 	a := s.ask()
-	b := s.admin.tab(browser, proxy)
+	b := s.admin.tab(on, proxy)
 	b.open(pathOf(&a))
 	proxy.ugly.Store(true)
 	b.click(`button[value="deny"]`)
@@ -230,11 +229,11 @@ func foreignErrorPage(t *testing.T, browser context.Context) {
 
 // The press is lost before the record: frozen until the record was read, and then
 // it can be pressed again.
-func pressLost(t *testing.T, browser context.Context) {
+func pressLost(t *testing.T, on *browser) {
 	s := newSite(t, siteOptions{})
 	proxy := newLossyProxy(t, s)
 	a := s.ask()
-	b := s.admin.tab(browser, proxy)
+	b := s.admin.tab(on, proxy)
 	b.open(pathOf(&a))
 	proxy.cutBefore.Store(true)
 	proxy.down.Store(true)
@@ -255,22 +254,22 @@ func pressLost(t *testing.T, browser context.Context) {
 	require.True(t, eval[bool](b, `document.getElementById("trouble").hidden`))
 }
 
-func expiredWhileOpen(t *testing.T, browser context.Context) {
+func expiredWhileOpen(t *testing.T, on *browser) {
 	s := newSite(t, siteOptions{realTime: true})
 	wait := core.Millis(2500)
 	a := s.ask(func(q *approvals.Ask) { q.ExpiresIn = &wait })
-	b := s.admin.tab(browser)
+	b := s.admin.tab(on)
 	b.open(pathOf(&a))
 	b.untilState("expired")
 	require.Contains(t, b.text(), "nobody answered in time")
 	require.Equal(t, 0, eval[int](b, `document.querySelectorAll("#decide").length`))
 }
 
-func basePathAndAssetName(t *testing.T, browser context.Context) {
+func basePathAndAssetName(t *testing.T, on *browser) {
 	s := newSite(t, siteOptions{base: "/team/gate"})
 	proxy := newLossyProxy(t, s)
 	a := s.ask(func(q *approvals.Ask) { q.GivenID = "build/x.js" })
-	b := s.admin.tab(browser, proxy)
+	b := s.admin.tab(on, proxy)
 	b.open("/")
 	b.click(".list a")
 	b.untilState("pending")
@@ -284,12 +283,12 @@ func basePathAndAssetName(t *testing.T, browser context.Context) {
 }
 
 // News in the list moves neither the reader's focus nor their place.
-func inboxKeepsPlace(t *testing.T, browser context.Context) {
+func inboxKeepsPlace(t *testing.T, on *browser) {
 	s := newSite(t, siteOptions{})
 	for range 40 {
 		s.ask()
 	}
-	b := s.admin.tab(browser)
+	b := s.admin.tab(on)
 	b.run(chromedp.EmulateViewport(390, 844))
 	b.open("/")
 	href := eval[string](b, `(() => { const a = document.querySelectorAll(".list a")[30]; a.focus(); window.scrollTo(0, 1500); window.kept = a; return a.getAttribute("href"); })()`)
@@ -307,10 +306,10 @@ func inboxKeepsPlace(t *testing.T, browser context.Context) {
 
 // The code never reaches a server before a person presses; it leaves the address at
 // once (K36).
-func signInByLink(t *testing.T, browser context.Context) {
+func signInByLink(t *testing.T, on *browser) {
 	s := newSite(t, siteOptions{})
 	bea := s.person("Bea", core.RoleAdmin)
-	b := s.admin.tab(browser)
+	b := s.admin.tab(on)
 	b.open("/signin?next=%2F#code=" + s.pair(bea.id))
 	b.until(`document.body.innerText.includes("Sign in as Bea?")`)
 	require.Contains(t, b.text(), "You are signed in here as Ann")
@@ -320,7 +319,7 @@ func signInByLink(t *testing.T, browser context.Context) {
 	require.Contains(t, b.text(), "Bea")
 
 	fresh := newSite(t, siteOptions{nobody: true})
-	first := newTab(t, browser, fresh.url)
+	first := newTab(t, on, fresh.url)
 	first.open("/signin#code=" + fresh.first)
 	require.Equal(t, fresh.first, eval[string](first, `document.getElementById("code").value`))
 	require.Empty(t, eval[string](first, `location.hash`))
@@ -332,10 +331,10 @@ func signInByLink(t *testing.T, browser context.Context) {
 }
 
 // Conformance 137.
-func readersTime(t *testing.T, browser context.Context) {
+func readersTime(t *testing.T, on *browser) {
 	s := newSite(t, siteOptions{})
 	a := s.ask()
-	b := s.admin.tab(browser)
+	b := s.admin.tab(on)
 	call(b, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: "Asia/Kathmandu"})
 	call(b, emulation.SetLocaleOverride, emulation.SetLocaleOverrideParams{Locale: "de-DE"})
 	b.open(pathOf(&a))
@@ -346,11 +345,11 @@ func readersTime(t *testing.T, browser context.Context) {
 
 // K29: without the tick the browser itself holds an allow back; Enter on the tick
 // decides nothing; Deny needs none.
-func tickBeforeAllow(t *testing.T, browser context.Context) {
+func tickBeforeAllow(t *testing.T, on *browser) {
 	s := newSite(t, siteOptions{})
 	proxy := newLossyProxy(t, s)
 	a := s.ask(longPlugin(100 << 10))
-	b := s.admin.tab(browser, proxy)
+	b := s.admin.tab(on, proxy)
 	b.open(pathOf(&a))
 	b.click(`.action a`)
 	b.until(`document.querySelector("button.allow") !== null`)
@@ -368,13 +367,13 @@ func tickBeforeAllow(t *testing.T, browser context.Context) {
 }
 
 // An open page whose session ends says so by itself, and shows nothing any more.
-func sessionEnds(t *testing.T, browser context.Context) {
+func sessionEnds(t *testing.T, on *browser) {
 	s := newSite(t, siteOptions{})
 	proxy := newLossyProxy(t, s)
 	proxy.noEvents.Store(true)
 	bea := s.person("Bea", core.RoleAdmin)
 	a := s.ask()
-	b := bea.tab(browser, proxy)
+	b := bea.tab(on, proxy)
 	b.open(pathOf(&a))
 	disabled := true
 	_, err := s.people.ChangePerson(t.Context(), core.Caller{Operator: true}, core.ChangePrincipal{ID: bea.id, Disabled: &disabled})

@@ -20,7 +20,7 @@ func (v *visitor) eventsOf(path string) <-chan string {
 	ctx, cancel := context.WithTimeout(v.site.t.Context(), 30*time.Second)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, v.site.url+path, nil)
 	require.NoError(v.site.t, err)
-	res, err := v.client.Do(req)
+	res, err := v.client.Do(req) //nolint:bodyclose // Closed by the reader below, which the cleanup waits for.
 	require.NoError(v.site.t, err)
 	require.Equal(v.site.t, http.StatusOK, res.StatusCode)
 	require.Equal(v.site.t, "text/event-stream", res.Header.Get("Content-Type"))

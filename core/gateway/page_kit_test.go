@@ -336,7 +336,6 @@ type pageFaults struct {
 	mu      sync.Mutex
 	resolve func(ctx context.Context, r approvals.Resolve) (approvals.Resolved, error)
 	detail  error
-	onRead  func()
 }
 
 func (f *pageFaults) set(change func(*pageFaults)) {

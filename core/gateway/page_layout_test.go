@@ -24,7 +24,7 @@ import (
 // thumb. With SAYSO_SCREENSHOTS set, each is saved there to be looked at.
 func TestPage_Layout(t *testing.T) {
 	t.Parallel()
-	browser := newBrowser(t)
+	on := newBrowser(t)
 	for _, screen := range []struct {
 		name          string
 		width, height int64
@@ -32,7 +32,7 @@ func TestPage_Layout(t *testing.T) {
 		for _, scheme := range []string{"light", "dark"} {
 			t.Run(screen.name+" "+scheme, func(t *testing.T) {
 				t.Parallel()
-				g := newGallery(t, browser)
+				g := newGallery(t, on)
 				call(g.tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 					Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
 				})
@@ -50,18 +50,17 @@ func TestPage_Layout(t *testing.T) {
 // gallery is a site with a browser, where scenes are set.
 type gallery struct {
 	*site
-	tab     *tab
-	proxy   *lossyProxy
-	bea     *visitor
-	browser context.Context
+	tab   *tab
+	proxy *lossyProxy
+	bea   *visitor
 }
 
-func newGallery(t *testing.T, browser context.Context) *gallery {
+func newGallery(t *testing.T, on *browser) *gallery {
 	t.Helper()
 	s := newSite(t, siteOptions{})
-	g := &gallery{site: s, proxy: newLossyProxy(t, s), browser: browser}
+	g := &gallery{site: s, proxy: newLossyProxy(t, s)}
 	g.bea = s.person("Beatrice Example-Longname", core.RoleAdmin)
-	g.tab = s.admin.tab(browser, g.proxy)
+	g.tab = s.admin.tab(on, g.proxy)
 	return g
 }
 

@@ -136,7 +136,7 @@ func (p *Pages) signIn(w http.ResponseWriter, r *http.Request) {
 		p.show(r.Context(), p.deps.SignIns.SignOut(r.Context(), old))
 	}
 	p.setCookie(w, in.Bearer.Reveal(), int(core.SessionLife/1000))
-	http.Redirect(w, r, onward, http.StatusSeeOther)
+	http.Redirect(w, r, onward, http.StatusSeeOther) //nolint:gosec // next kept it on this service.
 }
 
 func (p *Pages) confirmPair(w http.ResponseWriter, r *http.Request, old core.Caller, code, onward string) {
@@ -198,7 +198,7 @@ func (p *Pages) signOut(w http.ResponseWriter, r *http.Request) {
 // setCookie is lax rather than strict: a card's link comes from a messenger, and
 // the first visit must find the session. No GET changes anything.
 func (p *Pages) setCookie(w http.ResponseWriter, value string, maxAge int) {
-	http.SetCookie(w, &http.Cookie{
+	http.SetCookie(w, &http.Cookie{ //nolint:gosec // Secure follows the scheme of the public address.
 		Name: p.cookieName(), Value: value, Path: p.cfg.Links.Base() + "/", MaxAge: maxAge,
 		HttpOnly: true, Secure: p.cfg.Secure, SameSite: http.SameSiteLaxMode,
 	})
