@@ -171,4 +171,7 @@ type PlannedDelivery struct {
 	Destination string
 	PersonID    string
 	Address     string // "" until it is resolved just before the send.
+	// After is how long the card waits before it is due, in ms, at most MaxExpiry:
+	// the step of an escalation. An approval that ends before then is never told.
+	After Millis
 }

@@ -113,12 +113,43 @@ type CloseDelivery struct {
 	Outcome   DeliveryOutcome
 	Class     FailureClass
 	ErrorText string
-	Next      []PlannedDelivery // The person's next route.
+	Next      []PlannedDelivery // The next route: the person's, or where the rule falls back to.
 	Reachable Reachability
-	// BreakRoute also records Class on the person's identity for this channel and
-	// account (Identity.Broken), in the same transaction; a new link clears it.
+	// Hasten names rows of the same approval that were planned for later: they are
+	// due at once. Rows that are not planned any more are left alone.
+	Hasten []string
+	// BreakRoute also records the destination as broken with Class (BrokenRoute),
+	// in the same transaction, and, for a person, on their identity for this channel
+	// and account (Identity.Broken). A card that arrives there and a new link clear
+	// both.
 	BreakRoute bool
 }
+
+// Routes is what is known of chats that cannot be reached.
+type Routes interface {
+	// BrokenRoutes lists the destinations that failed for good when they were last
+	// tried, in the order of channel, account and destination.
+	BrokenRoutes(ctx context.Context) ([]BrokenRoute, error)
+}
+
+// BrokenRoute is a destination that failed for good. Rows are planned for it
+// again once RetryAt has come, or where there is nothing else.
+type BrokenRoute struct {
+	Ref         AccountRef
+	Destination string // As in Delivery.Destination.
+	PersonID    string // Set when the destination is a person.
+	Class       FailureClass
+	Failures    int64 // Tries that failed, each after the RetryAt of the one before; at least 1.
+	BrokenAt    Millis
+	RetryAt     Millis
+}
+
+// A broken route is tried again after 1 min; the pause doubles with each failure
+// up to 6 h.
+const (
+	RouteRetryFirst Millis = 60 * 1_000
+	RouteRetryMax   Millis = 6 * 60 * 60 * 1_000
+)
 
 // Reachability tells the no-route rule what only configuration knows.
 type Reachability struct {

@@ -369,7 +369,22 @@ CREATE TABLE blocks (
     PRIMARY KEY (channel, account, address)
 ) STRICT, WITHOUT ROWID;
 
+-- Destinations that failed for good when they were last tried, as asked for: a
+-- person or a shared chat. A card that arrives deletes the row.
+CREATE TABLE broken_routes (
+    channel     TEXT    NOT NULL,
+    account     TEXT    NOT NULL,
+    destination TEXT    NOT NULL,
+    person_id   TEXT    NOT NULL DEFAULT '',
+    class       TEXT    NOT NULL CHECK (class <> ''),
+    failures    INTEGER NOT NULL CHECK (failures >= 1),
+    broken_at   INTEGER NOT NULL,
+    retry_at    INTEGER NOT NULL CHECK (retry_at > broken_at),
+    PRIMARY KEY (channel, account, destination)
+) STRICT, WITHOUT ROWID;
+
 -- +goose Down
+DROP TABLE broken_routes;
 DROP TABLE blocks;
 DROP TABLE chat_aliases;
 DROP TABLE deliveries;

@@ -10,21 +10,21 @@ import (
 
 const (
 	sqlAddressTaken = `SELECT count(*) FROM deliveries WHERE approval_id = ? AND channel = ? AND account = ? AND address = ? AND id <> ?`
-	sqlBreakRoute   = `UPDATE identities SET broken = ? WHERE principal_id = ? AND channel = ? AND account = ?`
 	sqlBlock        = `INSERT INTO blocks (channel, account, address, blocked_until) VALUES (?, ?, ?, ?)
 		ON CONFLICT DO UPDATE SET blocked_until = max(blocked_until, excluded.blocked_until)`
 )
 
-// plan writes a delivery that is due at once. A destination that resolves to an
-// address which the approval already reaches is recorded as a duplicate.
+// plan writes a delivery that is due at once, or after its delay. A destination
+// that resolves to an address which the approval already reaches is recorded as a
+// duplicate.
 func (t *tx) plan(a *core.Approval, d *core.PlannedDelivery) error {
-	now := int64(t.now)
-	giveUp := min(int64(a.ExpiresAt), now+core.GiveUpAfter)
+	now, after := int64(t.now), int64(min(max(d.After, 0), core.MaxExpiry))
+	giveUp := min(int64(a.ExpiresAt), now+after+core.GiveUpAfter)
 	address, err := follow(t, d.Channel, d.Account, d.Address)
 	if err != nil {
 		return err
 	}
-	n, err := t.exec(sqlInsertDelivery, d.ID, a.ID, string(d.Channel), d.Account, d.Destination, d.PersonID, address, now, giveUp)
+	n, err := t.exec(sqlInsertDelivery, d.ID, a.ID, string(d.Channel), d.Account, d.Destination, d.PersonID, address, now, giveUp, after)
 	if err != nil || n == 1 {
 		return err
 	}
@@ -127,6 +127,9 @@ func (t *tx) complete(c core.CompleteDelivery) error {
 	}
 	if c.Locator != "" {
 		d.Locator = c.Locator
+		if err := t.mendRoute(d); err != nil {
+			return err
+		}
 	}
 	d.State, r.stateBefore = core.DeliveryOpen, ""
 	d.ShownRevision, d.ShownView = c.ShownRevision, c.ShownView
@@ -232,8 +235,8 @@ func (t *tx) closeDelivery(c core.CloseDelivery) (core.Hint, error) {
 	if err := t.saveDelivery(&r, now); err != nil {
 		return core.Hint{}, err
 	}
-	if c.BreakRoute && r.d.PersonID != "" {
-		if _, err := t.exec(sqlBreakRoute, string(c.Class), r.d.PersonID, string(r.d.Channel), r.d.Account); err != nil {
+	if c.BreakRoute {
+		if err := t.breakRoute(&r.d, c.Class); err != nil {
 			return core.Hint{}, err
 		}
 	}
@@ -252,6 +255,9 @@ func (t *tx) closeDelivery(c core.CloseDelivery) (core.Hint, error) {
 		if err := t.plan(&a, &c.Next[i]); err != nil {
 			return core.Hint{}, err
 		}
+	}
+	if err := t.hasten(&a, c.Hasten); err != nil {
+		return core.Hint{}, err
 	}
 	if _, err := t.denyWithoutRoute(&a, c.Reachable); err != nil {
 		return core.Hint{}, err

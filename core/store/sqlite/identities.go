@@ -55,6 +55,9 @@ func linkIdentity(t *tx, i core.Identity) (core.Principal, error) {
 	if _, err := t.exec(sqlLinkIdentity, i.Realm, i.ExternalID, i.PrincipalID, i.Label, i.Channel, i.Account, i.DirectChat, t.now); err != nil {
 		return core.Principal{}, fmt.Errorf("link identity: %w", err)
 	}
+	if _, err := t.exec(sqlMendLinked, i.Channel, i.Account, i.PrincipalID); err != nil {
+		return core.Principal{}, fmt.Errorf("link identity: %w", err)
+	}
 	if err := raise(t, p.ID); err != nil {
 		return core.Principal{}, fmt.Errorf("link identity: %w", err)
 	}

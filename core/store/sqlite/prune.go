@@ -26,13 +26,17 @@ func endedNow() []string {
 		`DELETE FROM codes WHERE expires_at <= ?1`,
 		`DELETE FROM prompts WHERE expires_at <= ?1`,
 		`DELETE FROM blocks WHERE blocked_until <= ?1`,
+		`DELETE FROM broken_routes AS b WHERE ?1 > 0 AND b.person_id <> '' AND NOT EXISTS (SELECT 1 FROM identities i
+			WHERE i.principal_id = b.person_id AND i.channel = b.channel AND i.account = b.account)`,
 	}
 }
 
 // endedLongAgo is the bookkeeping that outlived retention, which ended at ?1. An
-// aborted run is remembered for good, and so is the newest boot of an instance.
+// aborted run is remembered for good, and so is the newest boot of an instance. A
+// broken route that nobody tried again for so long is no route any more.
 func endedLongAgo() []string {
 	return []string{
+		`DELETE FROM broken_routes WHERE retry_at <= ?1`,
 		`DELETE FROM instances AS i WHERE i.registered_at <= ?1 AND i.epoch < (
 			SELECT max(n.epoch) FROM instances n WHERE n.runtime = i.runtime AND n.name = i.name)`,
 		`DELETE FROM runs WHERE (runtime, id) IN (SELECT r.runtime, r.id FROM runs r

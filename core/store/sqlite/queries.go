@@ -22,7 +22,7 @@ const (
 
 	sqlInsertDelivery = `INSERT INTO deliveries (id, approval_id, channel, account, destination, person_id, address,
 			state, due_at, give_up_at, created_at, updated_at)
-		VALUES (?1, ?2, ?3, ?4, ?5, ?6, nullif(?7, ''), 'planned', ?8, ?9, ?8, ?8) ON CONFLICT DO NOTHING`
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, nullif(?7, ''), 'planned', ?8 + ?10, ?9, ?8, ?8) ON CONFLICT DO NOTHING`
 	sqlInsertDuplicate = `INSERT INTO deliveries (id, approval_id, channel, account, destination, person_id,
 			state, outcome, give_up_at, created_at, updated_at)
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'closed', 'duplicate', ?8, ?7, ?7)`

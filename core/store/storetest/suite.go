@@ -19,6 +19,7 @@ type Store struct {
 	core.Ledger
 	core.Cards
 	core.Convergence
+	core.Routes
 	core.Principals
 	core.Identities
 	core.Sessions
@@ -93,6 +94,7 @@ func Run(t *testing.T, open Factory) {
 		{"receipts", receiptSpecs()},
 		{"pacing", pacingSpecs()},
 		{"routes", routeSpecs()},
+		{"broken routes", brokenSpecs()},
 		{"adoption", adoptionSpecs()},
 		{"cards", cardSpecs()},
 		{"truth", truthSpecs()},
