@@ -37,6 +37,22 @@ func (h *harness) withPerson(class core.FailureClass) {
 	})
 }
 
+// Whoever was disabled after the card was planned does not get to read it.
+func TestDisabledPeopleAreToldNothingNew(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, h *harness) {
+		h.withPerson(core.FailureNone)
+		h.store.people = []core.Principal{{ID: "p", Role: core.RoleAdmin, Disabled: true}}
+		h.channel.onSend(func(string, string) error { return nil })
+		h.store.ask("a", person("d", "p"))
+		h.start()
+		h.pass(time.Second)
+		require.Empty(t, h.channel.made())
+		require.Equal(t, core.OutcomeFailed, h.store.row("d").Outcome)
+		require.Empty(t, h.store.identities[0].Broken, "the chat itself is not broken")
+	})
+}
+
 // Field reports C: a closed direct chat is not the end of the request.
 func TestPermanentFailurePlansTheNextRoute(t *testing.T) {
 	t.Parallel()

@@ -157,6 +157,9 @@ func (t *turn) resolve(ctx context.Context) bool {
 		}
 		return true
 	}
+	if t.next() == stepSend && t.personDisabled(ctx) {
+		return false
+	}
 	if t.address != "" && t.d.LastError == core.FailureMoved {
 		return true
 	}
@@ -170,6 +173,23 @@ func (t *turn) resolve(ctx context.Context) bool {
 		return true
 	}
 	t.closeFailed(ctx, failure{class: core.FailureGone, text: "no direct chat with this person"})
+	return false
+}
+
+// personDisabled closes a card that was planned for somebody who has lost all rights
+// since: they are told nothing new. It reports true when the turn is over.
+func (t *turn) personDisabled(ctx context.Context) bool {
+	p, err := t.w.deps.People.Principal(ctx, t.d.PersonID)
+	switch {
+	case err != nil && !errors.Is(err, core.ErrNotFound):
+		t.storeTrouble(ctx, "read person", err)
+		return true
+	case err == nil && p.Disabled:
+		t.close(ctx, core.CloseDelivery{
+			Outcome: core.OutcomeFailed, Class: core.FailureRejected, ErrorText: "this person is disabled",
+		})
+		return true
+	}
 	return false
 }
 
