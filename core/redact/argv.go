@@ -10,9 +10,18 @@ func argumentSpans(argv []string, i int, literal bool) []span {
 	whole := func(from int) []span { return []span{{from, len(arg)}} }
 	flag := strings.TrimLeft(before, "-")
 	isFlag := len(flag) < len(before) && !strings.Contains(flag, "=")
+	next := false
+	if len(before)-len(flag) == 1 {
+		next, _ = shortFlag(headOfList(argv, i-1), flag)
+	}
+	if len(arg) > 2 && arg[0] == '-' && arg[1] != '-' && literal && oneWord(arg) {
+		if _, attached := shortFlag(headOfList(argv, i), arg[1:]); attached {
+			return whole(2)
+		}
+	}
 	switch name, _, pair := strings.Cut(arg, ":"); {
 	case !isFlag:
-	case SensitiveName(flag) && !looksLikeFlag(arg) && !harmlessValue(arg):
+	case (next || SensitiveName(flag)) && !looksLikeFlag(arg) && !harmlessValue(arg):
 		if literal || oneWord(arg) {
 			return whole(0)
 		}

@@ -16,8 +16,9 @@
 // # What is secret
 //
 // The value of a member, header, flag or variable whose name says so, at any
-// depth, also in JSON inside strings and in name/value pairs (SensitiveName has
-// the rule); what follows Bearer and Basic; the whole rest of an Authorization,
+// depth, also in JSON inside strings, in XML and in name/value pairs
+// (SensitiveName has the rule); the one-letter password flags of well-known
+// programs; the signature of a presigned URL; what follows Bearer and Basic; the whole rest of an Authorization,
 // Proxy-Authorization, Cookie or Set-Cookie header; the user information of every
 // URL; private key blocks; tokens in the forms that their issuers publish. Every
 // occurrence, not the first. Values of environment variables of a command are

@@ -77,6 +77,9 @@ func TestSecrets(t *testing.T) {
 		"flag that points":            {"docker login --password-stdin registry.example.com", "docker login --password-stdin registry.example.com"},
 		"flag over a line":            {"x --token \\\n abc", "x --token \\\n [hidden]"},
 		"single letters are no names": {"tar -p x -k y", "tar -p x -k y"},
+		"short flag of a program":     {"sshpass -p abc ssh h; docker login -u me -p abc r.io && redis-cli -a abc ping", "sshpass -p [hidden] ssh h; docker login -u me -p [hidden] r.io && redis-cli -a [hidden] ping"},
+		"short flag, attached":        {"mysqldump -u me -pabc db -P 3306", "mysqldump -u me -p[hidden] db -P 3306"},
+		"short flag of the next":      {"docker login r.io; ssh -p 22 h", "docker login r.io; ssh -p 22 h"},
 		"flag with equals":            {"x --api-key=abc --max-tokens=5", "x --api-key=[hidden] --max-tokens=5"},
 		"environment":                 {"FOO_TOKEN=a BAR_SECRET='b c' PWD=/srv make", "FOO_TOKEN=[hidden] BAR_SECRET='[hidden]' PWD=/srv make"},
 		"curl user":                   {"curl -u bob:pw https://x", "curl -u bob:[hidden] https://x"},
@@ -258,7 +261,7 @@ func TestNoMarkedSecretSurvives(t *testing.T) {
 func TestHostileRepetition(t *testing.T) {
 	t.Parallel()
 	for _, unit := range []string{
-		"token=", "<token>", "<token >", "<token x=>", "'x-key', ", "?sig=a\\ ", "token='", `token="\\\"`, `token=\\"`, "token=1a(", "token=$(", "token=`", "eyJ", "eyJaaaaaaaaaaa.", "ghp_", "123456:",
+		"token=", " -p", "<token>", "<token >", "<token x=>", "'x-key', ", "?sig=a\\ ", "token='", `token="\\\"`, `token=\\"`, "token=1a(", "token=$(", "token=`", "eyJ", "eyJaaaaaaaaaaa.", "ghp_", "123456:",
 		"-----BEGIN PRIVATE KEY-----", "Bearer a(", "--password '", "curl -u x:y ", "'Cookie: ", `\\'Cookie: a`, "Authorization: a,b=", "https://a@",
 		"\u200b", "with password '", "$(", "a,", "/", "-", " ", "aB3+", `\\`, "token=a{", "aaaaaaaaaaaaaaaaaaaa=",
 	} {

@@ -120,6 +120,13 @@ func (sc *scanner) flag(i int) int {
 	}
 	end := run(s, start, urlish)
 	name := s[start:end]
+	next, attached := false, false
+	if start-i == 1 {
+		next, attached = shortFlag(headOf(s, i), name)
+	}
+	if attached {
+		return sc.value(start + 1)
+	}
 	v := end
 	if v < len(s) && (s[v] == '"' || s[v] == '\'') {
 		v = skipBlanks(s, v+1)
@@ -134,7 +141,7 @@ func (sc *scanner) flag(i int) int {
 	switch {
 	case v == len(s) || looksLikeFlag(s[v:]):
 		return end
-	case SensitiveName(name):
+	case next, SensitiveName(name):
 		return sc.value(v)
 	case userFlag(name) && strings.Contains(s[max(0, i-512):i], "curl"):
 		return sc.userValue(v)

@@ -142,9 +142,12 @@ func secretCommands(m *marks) []map[string]any {
 		},
 		{
 			"command": "API_TOKEN=" + m.new("assignment before a command") + " deploy --token " + m.new("flag in a line") +
+				" ; docker login -p " + m.new("short flag in a line") + " ; mysql -p" + m.new("attached flag in a line") +
 				" | curl -H 'Cookie: a=" + m.new("cookie in a line") + "' https://x:" + m.new("user-info in a line") + "@example.com",
 			"env": []any{"DATABASE_URL=" + m.new("environment list")},
 		},
+		{"argv": []any{"/usr/bin/sshpass", "-p", m.new("short flag in argv"), "ssh", "h"}},
+		{"argv": []any{"mysql", "-u", "me", "-p" + m.new("attached flag in argv"), "db"}},
 	}
 }
 
@@ -226,6 +229,8 @@ func (h *hunt) actions(t *testing.T) {
 		"beyond-64k":  h.question("plugin", "beyond-64k", map[string]any{"long": strings.Repeat("word ", 20_000), "token": h.new("behind a long text"), "args": args}),
 		"argv":        h.question("exec", "argv", secretCommands(h.marks)[0]),
 		"line":        h.question("exec", "line", secretCommands(h.marks)[1]),
+		"short":       h.question("exec", "short", secretCommands(h.marks)[2]),
+		"attached":    h.question("exec", "attached", secretCommands(h.marks)[3]),
 		"raw":         h.question("plugin", "raw", json.RawMessage(rawArguments)),
 	} {
 		// The encoder compacts raw JSON: the spelling is put in afterwards.
