@@ -204,3 +204,42 @@ func TestPendingLimit(t *testing.T) {
 	k.token.Token.Runtime = "others"
 	k.ask()
 }
+
+// renewed is a describer of a later version, which hides and words more.
+type renewed struct{ core.Describer }
+
+func (r renewed) Describe(a core.RawAction) (core.Described, error) {
+	d, err := r.Describer.Describe(a)
+	d.Presentation.Title, d.Presentation.Redacted = "[hidden]", true
+	return d, err
+}
+
+func (renewed) Text(string, int) string { return "[hidden]" }
+
+// A durable question outlives the version that took it: the same call must find it
+// although it would be shown in another way today.
+func TestAskAgainAfterAnUpgradeFindsTheSameRow(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	same := func(q *approvals.Ask) {
+		q.IdempotencyKey, q.Continuation, q.Risk = "call-1", core.ContinuationDurable, "high"
+		q.Operation.Summary, q.Details = "for October", []byte(`{"ticket":"7"}`)
+	}
+	before := k.ask(same)
+	k.shows = renewed{k.shows}
+	k.service = k.build(approvals.Config{})
+	again, err := k.service.Ask(t.Context(), k.token, question(same))
+	require.NoError(t, err)
+	require.True(t, again.Existing)
+	require.Equal(t, before.ID, again.Approval.ID)
+	for field, change := range map[string]func(*approvals.Ask){
+		"title":   func(q *approvals.Ask) { q.Title += "!" },
+		"summary": func(q *approvals.Ask) { q.Operation.Summary += "!" },
+		"details": func(q *approvals.Ask) { q.Details = []byte(`{"ticket":"8"}`) },
+		"risk":    func(q *approvals.Ask) { q.Risk += "!" },
+		"agent":   func(q *approvals.Ask) { q.Agent += "!" },
+	} {
+		_, err := k.service.Ask(t.Context(), k.token, question(same, change))
+		require.ErrorIs(t, err, core.ErrIdempotencyConflict, field)
+	}
+}

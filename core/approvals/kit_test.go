@@ -33,6 +33,7 @@ type kit struct {
 	planner *planner
 	seen    *observer
 	faults  *faults
+	shows   core.Describer
 
 	mu    sync.Mutex
 	clock time.Time
@@ -57,6 +58,7 @@ func newKit(t *testing.T) *kit {
 	t.Helper()
 	k := &kit{
 		t: t, bus: local.New(), policy: &scripted{}, planner: &planner{page: true}, seen: &observer{races: map[string]int{}},
+		shows: redact.New(),
 		clock: time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC),
 	}
 	store, err := sqlite.Open(t.Context(), sqlite.Config{
@@ -80,7 +82,7 @@ func (k *kit) reread(d time.Duration) *approvals.Service {
 
 func (k *kit) build(cfg approvals.Config) *approvals.Service {
 	return approvals.New(cfg, approvals.Deps{
-		Store: k.faults, Owners: k.store, People: k.store, Evaluator: k.policy, Describer: redact.New(),
+		Store: k.faults, Owners: k.store, People: k.store, Evaluator: k.policy, Describer: k.shows,
 		Planner: k.planner, Publisher: k.bus, Hints: k.bus, Observer: k.seen,
 		Logger: slog.New(slog.DiscardHandler), NewID: func() string { return uuid.Must(uuid.NewV7()).String() },
 	})

@@ -133,14 +133,18 @@ func unique(in []string) []string {
 }
 
 // requestHash covers every field that bears on the decision: a retry with the
-// same hash is the same request, one with another is a conflict (K26).
+// same hash is the same request, one with another is a conflict (K26). It is taken
+// over what the caller said and not over what is shown of it: a version that shows
+// it better must still find what an earlier one was asked days ago.
 func requestHash(a *core.Approval, ask *Ask) string {
 	b, err := json.Marshal(struct {
 		Kind             core.Kind
 		Action           string
 		OperationID      string
 		OperationType    string
-		Presentation     core.Presentation
+		Title            string
+		Summary          string
+		Details          []byte
 		Risk             string
 		Agent            string
 		Continuation     core.Continuation
@@ -156,8 +160,8 @@ func requestHash(a *core.Approval, ask *Ask) string {
 		RequirePush      bool
 		Supersedes       string
 	}{
-		a.Kind, a.ActionHash, a.Operation.ID, a.Operation.Type, a.Presentation, a.Risk, a.Agent,
-		a.Continuation, *ask.ExpiresIn, a.SessionKey, a.RunID, a.FrameID, a.Group, a.CausedBy,
+		a.Kind, a.ActionHash, a.Operation.ID, a.Operation.Type, ask.Title, ask.Operation.Summary, ask.Details,
+		ask.Risk, ask.Agent, a.Continuation, *ask.ExpiresIn, a.SessionKey, a.RunID, a.FrameID, a.Group, a.CausedBy,
 		a.Audience, a.Reviewers, a.Reviewers != nil, a.RequestedBy,
 		a.ExcludeRequester, a.RequirePush, a.Supersedes,
 	})
