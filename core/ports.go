@@ -24,7 +24,7 @@ type Approvals interface {
 	// ErrIDTaken, ErrStaleEpoch, ErrRunAborted, ErrPendingLimit, ErrPolicyChanged.
 	Create(ctx context.Context, c NewApproval) (Created, error)
 	// Approval reads one row by id or by ref, after applying its deadline.
-	// Errors: ErrNotFound, ErrCorrupt.
+	// Errors: ErrNotFound (also outside the lookup's restriction), ErrCorrupt.
 	Approval(ctx context.Context, l Lookup) (Approval, error)
 	// Detail reads the redacted full text. Errors: ErrNotFound.
 	Detail(ctx context.Context, id string) (Detail, error)
@@ -95,6 +95,11 @@ type Created struct {
 type Lookup struct {
 	ID  string
 	Ref string
+	// Runtime and Viewer restrict it, as they do a list: a row of another runtime,
+	// or one that this person may not see, is not read, so that it takes as long to
+	// refuse as one that does not exist. "" and nil do not restrict.
+	Runtime string
+	Viewer  *Principal
 }
 
 // MaxPage is the largest page of a list (R165).

@@ -16,8 +16,23 @@ import (
 // Errors: ErrNotFound (also when the caller loses the right meanwhile),
 // ErrForbidden, the context's error.
 func (s *Service) Wait(ctx context.Context, c core.Caller, w WaitRequest) (core.Approval, error) {
-	a, err := s.Get(ctx, c, w.Lookup)
-	if err != nil || w.For <= 0 || w.satisfied(&a) {
+	a, err := s.wait(ctx, c, &w)
+	if err != nil {
+		return core.Approval{}, err
+	}
+	return *a, nil
+}
+
+// wait is Wait with small frames: ten thousand callers rest in it at once.
+func (s *Service) wait(ctx context.Context, c core.Caller, w *WaitRequest) (*core.Approval, error) {
+	if err := s.readable(ctx, c); err != nil {
+		return nil, err
+	}
+	if w.For <= 0 {
+		return s.look(ctx, c, w.Lookup)
+	}
+	a, err := s.lookAside(ctx, c, w.Lookup)
+	if err != nil || w.satisfied(a) {
 		return a, err
 	}
 	one, forget := s.waiters.register(a.ID)
@@ -29,27 +44,58 @@ func (s *Service) Wait(ctx context.Context, c core.Caller, w WaitRequest) (core.
 	<-reread.C
 	for {
 		// The registration stands: whatever commits after this read wakes us.
-		if a, err = s.Get(ctx, c, w.Lookup); err != nil || w.satisfied(&a) {
+		if a, err = s.again(ctx, c, w); err != nil || w.satisfied(a) {
 			return a, err
 		}
-		pause, err := s.pause(ctx, &a)
+		pause, err := s.pause(ctx, a)
 		if err != nil {
-			return a, err
+			return nil, err
 		}
+		a = nil // What is read again need not be kept meanwhile.
 		reread.Reset(pause)
 		select {
 		case <-one.wake:
 		case <-reread.C:
 		case <-over.C:
-			return s.Get(ctx, c, w.Lookup)
+			return s.again(ctx, c, w)
 		case <-ctx.Done():
-			return a, fmt.Errorf("wait for approval: %w", context.Cause(ctx))
+			return nil, fmt.Errorf("wait for approval: %w", context.Cause(ctx))
 		}
 	}
 }
 
+// again reads for somebody who waits, with the rights that they have now.
+func (s *Service) again(ctx context.Context, c core.Caller, w *WaitRequest) (*core.Approval, error) {
+	if err := s.readable(ctx, c); err != nil {
+		return nil, err
+	}
+	return s.lookAside(ctx, c, w.Lookup)
+}
+
+// lookAside is look on a goroutine of its own. A goroutine keeps the stack that it
+// once needed, and whoever waits rests for a minute on what a read needed for
+// microseconds.
+func (s *Service) lookAside(ctx context.Context, c core.Caller, l core.Lookup) (*core.Approval, error) {
+	var found struct {
+		a        *core.Approval
+		err      error
+		panicked any
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() { found.panicked = recover() }()
+		found.a, found.err = s.look(ctx, c, l)
+	}()
+	<-done
+	if found.panicked != nil {
+		panic(found.panicked) // It is its caller's.
+	}
+	return found.a, found.err
+}
+
 // satisfied reports whether the caller has something new to look at.
-func (w WaitRequest) satisfied(a *core.Approval) bool {
+func (w *WaitRequest) satisfied(a *core.Approval) bool {
 	if w.Terminal {
 		return a.Status.Terminal()
 	}

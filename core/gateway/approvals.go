@@ -60,8 +60,8 @@ func (g *Gateway) ask(ctx context.Context, in *askInput) (*output[api.Asked], er
 	a := asked.Approval
 	if a.Status == core.StatusPending && wait > 0 {
 		// The record stands: should the wait fail, the caller still learns of it.
-		if later, err := g.wait(ctx, c, approvals.WaitRequest{Lookup: core.Lookup{ID: a.ID}, For: wait}); err == nil {
-			a = later
+		if later, err := g.wait(ctx, c, &approvals.WaitRequest{Lookup: core.Lookup{ID: a.ID}, For: wait}); err == nil {
+			a = *later
 		}
 	}
 	got, err := g.answer(ctx, c, &a)
@@ -116,11 +116,19 @@ func (g *Gateway) get(ctx context.Context, in *getInput) (*output[api.Answer], e
 	if err != nil {
 		return nil, g.fail(ctx, err)
 	}
-	a, err := g.wait(ctx, c, approvals.WaitRequest{Lookup: l, Revision: in.Revision, For: wait})
+	a, err := g.wait(ctx, c, &approvals.WaitRequest{Lookup: l, Revision: in.Revision, For: wait})
 	if err != nil {
 		return nil, g.fail(ctx, err)
 	}
-	got, err := g.answer(ctx, c, &a)
+	return g.answered(ctx, c, a)
+}
+
+// answered is apart from get because its frame is large, and callers that wait
+// rest in get.
+//
+//go:noinline
+func (g *Gateway) answered(ctx context.Context, c core.Caller, a *core.Approval) (*output[api.Answer], error) {
+	got, err := g.answer(ctx, c, a)
 	if err != nil {
 		return nil, g.fail(ctx, err)
 	}
@@ -130,18 +138,32 @@ func (g *Gateway) get(ctx context.Context, in *getInput) (*output[api.Answer], e
 // wait reads the record, at once or when it changes. When this replica stops the
 // wait ends early with the record as it is: the caller asks another replica, or
 // this one after its restart. A wait decides nothing, so nothing is lost with it.
-func (g *Gateway) wait(ctx context.Context, c core.Caller, w approvals.WaitRequest) (core.Approval, error) {
+func (g *Gateway) wait(ctx context.Context, c core.Caller, w *approvals.WaitRequest) (*core.Approval, error) {
 	if w.For <= 0 {
-		return g.deps.Approvals.Get(ctx, c, w.Lookup)
+		return g.read(ctx, c, w.Lookup)
 	}
 	g.hold(ctx, w.For)
 	waiting, done := g.stop.bind(ctx)
 	defer done()
-	a, err := g.deps.Approvals.Wait(waiting, c, w)
+	a, err := g.deps.Approvals.Wait(waiting, c, *w)
 	if err != nil && ctx.Err() == nil && errors.Is(context.Cause(waiting), errStopping) {
-		return g.deps.Approvals.Get(ctx, c, w.Lookup)
+		return g.read(ctx, c, w.Lookup)
 	}
-	return a, err
+	return kept(a), err
+}
+
+// kept moves a record to the heap, and not before there is one: while a caller
+// waits, nothing stands there for it.
+//
+//go:noinline
+func kept(a core.Approval) *core.Approval { return &a }
+
+// read is apart from wait to keep the frame of wait small.
+//
+//go:noinline
+func (g *Gateway) read(ctx context.Context, c core.Caller, l core.Lookup) (*core.Approval, error) {
+	a, err := g.deps.Approvals.Get(ctx, c, l)
+	return kept(a), err
 }
 
 type listInput struct {

@@ -253,24 +253,47 @@ func (t *tx) insert(a *core.Approval, c core.NewApproval) error {
 }
 
 // Approval reads one row by id or by reference, after applying its deadline: a
-// due row is expired first and returned so. Errors: core.ErrNotFound,
-// core.ErrCorrupt.
+// due row is expired first and returned so. Errors: core.ErrNotFound (no such row,
+// or outside the lookup's restriction), core.ErrCorrupt.
 func (s *Store) Approval(ctx context.Context, l core.Lookup) (core.Approval, error) {
-	query, key := s.rows.byID, l.ID
-	switch {
-	case (l.ID == "") == (l.Ref == ""):
-		return core.Approval{}, core.Invalid("lookup", "needs exactly one of id and reference")
-	case l.Ref != "":
-		query, key = s.rows.byRef, l.Ref
+	query, args, err := s.lookup(l)
+	if err != nil {
+		return core.Approval{}, err
 	}
-	a, err := findApproval(s.read(ctx), s.rows, query, key)
+	a, err := findApproval(s.read(ctx), s.rows, query, args...)
 	if err == nil && a.Due(s.clock.now()) {
-		a, err = write(ctx, s, foreground, func(t *tx) (core.Approval, error) { return t.fresh(a.ID) })
+		a, err = s.overdue(ctx, a.ID)
 	}
 	if err != nil {
 		return core.Approval{}, fmt.Errorf("read approval: %w", err)
 	}
 	return a, nil
+}
+
+// overdue reads a row whose deadline has come, and applies it.
+func (s *Store) overdue(ctx context.Context, id string) (core.Approval, error) {
+	return write(ctx, s, foreground, func(t *tx) (core.Approval, error) { return t.fresh(id) })
+}
+
+// lookup builds one of a bounded number of texts, so that each is prepared once.
+// The restriction stands in the statement: what is outside of it is not decoded.
+func (s *Store) lookup(l core.Lookup) (query string, args []any, err error) {
+	query, args = s.rows.byID, []any{l.ID}
+	switch {
+	case (l.ID == "") == (l.Ref == ""):
+		return "", nil, core.Invalid("lookup", "needs exactly one of id and reference")
+	case l.Ref != "":
+		query, args = s.rows.byRef, []any{l.Ref}
+	}
+	var where []string
+	if l.Runtime != "" {
+		where, args = append(where, "a.runtime = ?"), append(args, l.Runtime)
+	}
+	where, args = visibleTo(l.Viewer, where, args)
+	for _, w := range where {
+		query += " AND " + w
+	}
+	return query, args, nil
 }
 
 // fresh reads a row and applies its deadline.
