@@ -1,5 +1,5 @@
-// Package gateway is the HTTP edge: the JSON API under /v1, the health and
-// metrics mounts, and the server that carries them.
+// Package gateway is the HTTP edge: the JSON API under /v1, the page that people
+// open, the health and metrics mounts, and the server that carries them.
 //
 // A request passes, in this order: its id, the access log, panic recovery, the
 // security headers, the host allow-list, the clocks of the connection, the body
@@ -14,6 +14,13 @@
 // nor raw resolver ids (R156), the link to the page is derived from the id and
 // never from a Host header (R178), and a person's allow carries what the surface
 // really showed, proved by a signed view where the projection was cut (K29).
+//
+// The page (Pages; templates and script are in presentation/web) is the same
+// service for people. A GET shows the record as it is and changes nothing; a POST
+// needs a browser's session, a form token bound to it and to the revision that was
+// rendered, and this very origin; an allow needs the signed view of the whole
+// action. After a press the record is read again and shown, never the press; where
+// that fails the page says that it does not know. Streams only say "look again".
 //
 // What it does not do: it decides nothing, it stores nothing, and it starts no
 // listener of its own accord. Server.Run serves the listeners it is handed until
