@@ -144,6 +144,7 @@ func (s *Service) create(ctx context.Context, cmd core.NewApproval, hint string)
 			s.ended(ctx, a)
 		}
 		s.publish(ctx, append(created.Hints, hintOf(a))...)
+		s.endedBy(ctx, created.Hints)
 	}
 	if created.Approval.Reason != core.ReasonNoRoute {
 		hint = ""

@@ -170,6 +170,7 @@ func TestRestart(t *testing.T) {
 	require.Equal(t, core.ReasonRuntimeRestart, k.read(live.ID).Reason)
 	require.Equal(t, core.StatusPending, k.read(durable.ID).Status)
 	require.Equal(t, core.VoidRuntimeRestart, k.read(granted.ID).VoidReason)
+	require.Equal(t, []core.Reason{core.ReasonUser, core.ReasonRuntimeRestart}, k.seen.ended, "R202: each is counted once")
 	_, err := k.service.Ask(t.Context(), k.token, question(bound))
 	require.ErrorIs(t, err, core.ErrStaleEpoch, "a zombie cannot slip in")
 	for _, bad := range []string{"", "short"} {
@@ -193,6 +194,7 @@ func TestAbort(t *testing.T) {
 	require.NotZero(t, r.AbortedAt)
 	require.Equal(t, core.ReasonRunAborted, k.read(a.ID).Reason)
 	require.Equal(t, core.VoidRunAborted, k.read(granted.ID).VoidReason)
+	require.Equal(t, []core.Reason{core.ReasonUser, core.ReasonRunAborted}, k.seen.ended, "R202: each is counted once")
 	require.Equal(t, core.StatusPending, k.read(other.ID).Status)
 	_, err = k.service.Ask(t.Context(), k.token, question(of("r1")))
 	require.ErrorIs(t, err, core.ErrRunAborted)

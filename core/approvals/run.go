@@ -46,21 +46,23 @@ func (s *Service) sweep(ctx context.Context) {
 			s.trouble(ctx, "sweep", err)
 			return
 		}
-		for _, h := range hints {
-			s.swept(ctx, h)
-		}
 		s.publish(ctx, hints...)
+		s.endedBy(ctx, hints)
 		if len(hints) < sweepBatch {
 			return
 		}
 	}
 }
 
-// swept counts an approval that ended without anybody's call.
-func (s *Service) swept(ctx context.Context, h core.Hint) {
-	a, err := s.deps.Store.Approval(ctx, core.Lookup{ID: h.ApprovalID})
-	if err == nil && a.Status == core.StatusExpired && a.Revision == h.Revision {
-		s.ended(ctx, &a)
+// endedBy records those approvals, among what a write of the store changed, that got
+// their final answer by it: nobody's own call did that. What was allowed had its
+// answer before; such a change was to its grant.
+func (s *Service) endedBy(ctx context.Context, hints []core.Hint) {
+	for _, h := range hints {
+		a, err := s.deps.Store.Approval(ctx, core.Lookup{ID: h.ApprovalID})
+		if err == nil && a.Status.Terminal() && a.Status != core.StatusAllowed && a.Revision == h.Revision {
+			s.ended(ctx, &a)
+		}
 	}
 }
 
