@@ -46,12 +46,14 @@ func (s *Service) Resolve(ctx context.Context, r Resolve) (Resolved, error) {
 	if !r.Decision.Valid() {
 		return Resolved{Approval: a}, core.Invalid("decision", "must be allow-once, allow-always or deny")
 	}
-	if a.Status.Terminal() {
+	if a.Status.Terminal() && r.Adopt == nil {
 		return s.answered(&a, r.Decision, r.DecisionKey), nil
 	}
-	mismatch, err := checkShown(&a, &r)
-	if err != nil {
-		return Resolved{Approval: a}, err
+	mismatch := false // A message that is adopted too late to decide is still driven to the truth.
+	if !a.Status.Terminal() {
+		if mismatch, err = checkShown(&a, &r); err != nil {
+			return Resolved{Approval: a}, err
+		}
 	}
 	return s.decide(ctx, core.Decide{
 		ID:    a.ID,
@@ -148,6 +150,8 @@ func (s *Service) decide(ctx context.Context, cmd core.Decide, key string) (Reso
 	a := &done.Approval
 	if done.Applied || done.Expired {
 		s.ended(ctx, a)
+	}
+	if done.Applied || done.Expired || cmd.Adopt != nil {
 		s.publish(ctx, hintOf(a))
 	}
 	if done.Applied {

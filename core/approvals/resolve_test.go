@@ -11,6 +11,7 @@ import (
 	"github.com/saysohq/sayso/core"
 	"github.com/saysohq/sayso/core/approvals"
 	"github.com/saysohq/sayso/core/policy"
+	"github.com/saysohq/sayso/core/store/sqlite"
 )
 
 // TestFirstAnswerWins (R22, R27, conformance 14): the winner is recorded once; the
@@ -292,4 +293,34 @@ func TestAlwaysOffer(t *testing.T) {
 	a := k.ask()
 	require.True(t, k.resolve(k.answer(&a, core.DecisionAllowAlways)).Applied)
 	require.Equal(t, core.DecisionAllowAlways, k.read(a.ID).Decision)
+}
+
+// TestLateAdoption: a click on a message whose receipt was lost decides nothing
+// after the answer, but from then on the message is known and driven to the truth.
+func TestLateAdoption(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	ledger := sqlite.Ledger{Store: k.store}
+	k.planner.rows = []core.PlannedDelivery{{
+		ID: "d-1", Channel: core.SurfaceTelegram, Account: "7", Destination: "chat:1", Address: "1",
+	}}
+	a := k.ask()
+	due, _, err := ledger.ClaimDue(t.Context(), core.ClaimDue{
+		Worker: "w", Accounts: []core.AccountRef{{Channel: core.SurfaceTelegram, Account: "7"}}, Lease: 60_000, Limit: 1,
+	})
+	require.NoError(t, err)
+	require.Len(t, due, 1)
+	require.NoError(t, ledger.Begin(t.Context(), core.BeginSend{Delivery: "d-1", Fence: due[0].Delivery.Fence, Address: "1"}))
+	k.resolve(k.answer(&a, core.DecisionDeny))
+
+	late := k.answer(&a, core.DecisionAllowOnce)
+	late.Shown = approvals.Shown{} // What it showed matters no more.
+	late.Adopt = &core.Adopt{Channel: core.SurfaceTelegram, Account: "7", Address: "1", Locator: "1:100"}
+	got := k.resolve(late)
+	require.False(t, got.Applied || got.Idempotent)
+	require.Equal(t, core.StatusDenied, got.Approval.Status)
+	d, err := ledger.DeliveryAt(t.Context(), core.AccountRef{Channel: core.SurfaceTelegram, Account: "7"}, "1:100")
+	require.NoError(t, err)
+	require.Equal(t, core.DeliveryOpen, d.State)
+	require.NotZero(t, d.DueAt)
 }

@@ -1,0 +1,9 @@
+package e2e_test
+
+import "syscall"
+
+// ownGroup starts a process as the leader of a group of its own, which dies with
+// the test binary, however that ends.
+func ownGroup() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}

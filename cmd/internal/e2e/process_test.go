@@ -1,0 +1,106 @@
+//go:build unix
+
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/saysohq/sayso/channels/fakes"
+)
+
+// output collects what a process writes, and lets tests wait for it.
+type output struct {
+	signal fakes.Signal
+	mu     sync.Mutex
+	buf    bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	defer o.signal.Notify()
+	return o.buf.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.String()
+}
+
+// process is something that a test started and that ends with it.
+type process struct {
+	t    *testing.T
+	ctx  context.Context
+	cmd  *exec.Cmd
+	out  output
+	err  output
+	gone chan struct{} // Closed once it was waited for.
+}
+
+// launch starts a program in a process group of its own.
+func launch(ctx context.Context, t *testing.T, env []string, folder, path string, args ...string) *process {
+	t.Helper()
+	p := &process{t: t, ctx: ctx, gone: make(chan struct{})}
+	p.cmd = exec.Command(path, args...) //nolint:noctx // It is ended by its group, not by a context.
+	p.cmd.Env, p.cmd.Dir, p.cmd.SysProcAttr = env, folder, ownGroup()
+	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.err
+	p.cmd.WaitDelay = 5 * time.Second
+	require.NoError(t, p.cmd.Start())
+	go func() {
+		_ = p.cmd.Wait() // The exit code is read from the state.
+		close(p.gone)
+	}()
+	t.Cleanup(p.kill)
+	return p
+}
+
+// kill ends the process and everything that it started, with no chance to react.
+func (p *process) kill() {
+	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // It may have ended before.
+	<-p.gone
+}
+
+func (p *process) signal(s syscall.Signal) {
+	p.t.Helper()
+	require.NoError(p.t, p.cmd.Process.Signal(s))
+}
+
+// code waits for the end and returns the exit code.
+func (p *process) code() int {
+	p.t.Helper()
+	select {
+	case <-p.gone:
+	case <-p.ctx.Done():
+		require.FailNow(p.t, "the process does not end", "%s\n%s", p.out.String(), p.err.String())
+	}
+	return p.cmd.ProcessState.ExitCode()
+}
+
+// ends requires an exit code, and returns what was printed as the result.
+func (p *process) ends(code int) string {
+	p.t.Helper()
+	require.Equal(p.t, code, p.code(), "%s: %s%s", strings.Join(p.cmd.Args, " "), p.out.String(), p.err.String())
+	return p.out.String()
+}
+
+// prints waits until the process has written a text.
+func (p *process) prints(text string) string {
+	p.t.Helper()
+	got, err := fakes.Await(p.ctx, &p.out.signal, func() (string, bool) {
+		s := p.out.String()
+		return s, strings.Contains(s, text)
+	})
+	require.NoError(p.t, err, "%q is not in\n%s\n%s", text, p.out.String(), p.err.String())
+	return got
+}
