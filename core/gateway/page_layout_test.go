@@ -69,6 +69,8 @@ func (g *gallery) inspect(scene string) {
 	g.t.Helper()
 	b := g.tab
 	require.LessOrEqual(g.t, eval[int](b, `document.documentElement.scrollWidth - innerWidth`), 0, "%s overflows", scene)
+	require.True(g.t, eval[bool](b, `new Set([...document.body.children].filter((e) => e.checkVisibility())
+		.map((e) => Math.round(e.getBoundingClientRect().left))).size === 1`), "%s is out of line", scene)
 	small := eval[[]string](b, `[...document.querySelectorAll("button, .button, summary, .list a, textarea")]
 		.filter((e) => e.checkVisibility()).filter((e) => e.getBoundingClientRect().height < 44).map((e) => e.outerHTML)`)
 	require.Empty(g.t, small, "%s has controls too small for a thumb", scene)
@@ -274,7 +276,7 @@ var scenes = []struct {
 	}},
 	{"pairing", func(g *gallery) {
 		g.tab.open("/signin#code=" + g.pair(g.bea.id))
-		g.tab.until(`document.body.innerText.includes("That session ends")`)
+		g.tab.until(`document.body.innerText.includes("That session will end")`)
 	}},
 	{"signin-fault", func(g *gallery) {
 		g.tab.open("/signin")

@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -229,4 +230,15 @@ func TestPage_Inbox(t *testing.T) {
 	require.Contains(t, later.body, "Lately")
 	require.Contains(t, later.body, "Denied by you")
 	require.NotContains(t, s.person("Sam", core.RoleReviewer).get("/").body, "Deploy")
+}
+
+// Without the page mounted its paths are not there (R196, conformance 139).
+func TestPage_SwitchedOff(t *testing.T) {
+	t.Parallel()
+	e := newEdge(t)
+	for _, path := range []string{"/", "/approve/x", "/approve/x.js", "/signin"} {
+		res := httptest.NewRecorder()
+		e.gateway.Handler().ServeHTTP(res, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost"+path, nil))
+		require.Equal(t, http.StatusNotFound, res.Code, path)
+	}
 }
