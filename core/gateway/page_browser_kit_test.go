@@ -165,14 +165,16 @@ type lossyProxy struct {
 	url       string
 	posts     atomic.Int64
 	streams   atomic.Int64
-	noEvents  atomic.Bool // Answers streams with 502.
-	cutBefore atomic.Bool // Cuts posts before they reach the site.
-	cutAfter  atomic.Bool // Cuts posts after they were recorded.
-	down      atomic.Bool // Cuts everything else.
-	ugly      atomic.Bool // Answers posts with its own error page, after they were recorded.
+	delayed   atomic.Int64 // Readings that are kept back now.
+	noEvents  atomic.Bool  // Answers streams with 502.
+	cutBefore atomic.Bool  // Cuts posts before they reach the site.
+	cutAfter  atomic.Bool  // Cuts posts after they were recorded.
+	down      atomic.Bool  // Cuts everything else.
+	ugly      atomic.Bool  // Answers posts with its own error page, after they were recorded.
 
-	mu   sync.Mutex
-	hold chan struct{} // Posts wait for it.
+	mu    sync.Mutex
+	hold  chan struct{} // Posts wait for it.
+	stale chan struct{} // The answer to the next reading by the script waits for it.
 }
 
 func newLossyProxy(t *testing.T, s *site) *lossyProxy {
@@ -201,6 +203,8 @@ func newLossyProxy(t *testing.T, s *site) *lossyProxy {
 			p.post(forward, w, r)
 		case p.down.Load():
 			panic(http.ErrAbortHandler)
+		case r.Header.Get("X-Part") != "":
+			p.read(forward, w, r)
 		default:
 			forward.ServeHTTP(w, r)
 		}
@@ -239,6 +243,38 @@ func (p *lossyProxy) post(forward http.Handler, w http.ResponseWriter, r *http.R
 	default:
 		forward.ServeHTTP(w, r)
 	}
+}
+
+// delayRead keeps the answer to the next reading by the script, as it is then,
+// until the returned function is called.
+func (p *lossyProxy) delayRead() (release func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	stale := make(chan struct{})
+	p.stale = stale
+	return func() { close(stale) }
+}
+
+func (p *lossyProxy) read(forward http.Handler, w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	stale := p.stale
+	p.stale = nil
+	p.mu.Unlock()
+	if stale == nil {
+		forward.ServeHTTP(w, r)
+		return
+	}
+	kept := httptest.NewRecorder()
+	forward.ServeHTTP(kept, r)
+	p.delayed.Add(1)
+	select {
+	case <-stale:
+	case <-r.Context().Done():
+	}
+	w.Header().Set("Content-Type", kept.Header().Get("Content-Type"))
+	w.WriteHeader(kept.Code)
+	_, _ = w.Write(kept.Body.Bytes())
+	p.delayed.Add(-1)
 }
 
 // letPosts ends the holding.

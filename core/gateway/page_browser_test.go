@@ -36,6 +36,7 @@ func TestPage_InABrowser(t *testing.T) {
 		"sign-in by a link":             signInByLink,
 		"reader's own time":             readersTime,
 		"tick before a partial allow":   tickBeforeAllow,
+		"an older answer comes late":    olderAnswer,
 		"session ends while open":       sessionEnds,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -381,4 +382,23 @@ func sessionEnds(t *testing.T, on *browser) {
 	b.untilState("sign-in")
 	require.NotContains(t, b.text(), "Deploy")
 	require.Contains(t, eval[string](b, `document.querySelector("a.allow").getAttribute("href")`), "/signin?next=")
+}
+
+// Conformance 134: what was read before never replaces what was read after it.
+func olderAnswer(t *testing.T, on *browser) {
+	s := newSite(t, siteOptions{})
+	proxy := newLossyProxy(t, s)
+	proxy.noEvents.Store(true)
+	a := s.ask()
+	b := s.admin.tab(on, proxy)
+	release := proxy.delayRead()
+	b.open(pathOf(&a))
+	require.Eventually(t, func() bool { return proxy.delayed.Load() == 1 }, 20*time.Second, 20*time.Millisecond, "a poll read the pending card")
+	bea := s.person("Bea", core.RoleAdmin)
+	bea.post(pathOf(&a), bea.get(pathOf(&a)).form(core.DecisionDeny))
+	b.untilState("resolved-elsewhere")
+	release()
+	require.Eventually(t, func() bool { return proxy.delayed.Load() == 0 }, 20*time.Second, 20*time.Millisecond)
+	b.until(`performance.getEntriesByType("resource").filter((e) => e.initiatorType === "fetch" && e.responseEnd > 0).length >= 2`)
+	require.Equal(t, "resolved-elsewhere", eval[string](b, `document.querySelector("[data-state]").dataset.state`))
 }
