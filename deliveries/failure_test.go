@@ -10,18 +10,20 @@ import (
 
 	"github.com/saysohq/sayso/channels"
 	"github.com/saysohq/sayso/core"
+	"github.com/saysohq/sayso/deliveries"
 )
 
 // routes is a router with one scripted answer.
 type routes struct {
-	next  []core.PlannedDelivery
-	err   error
-	tried []core.Delivery
+	next   []core.PlannedDelivery
+	hasten []string
+	err    error
+	tried  []core.Delivery
 }
 
-func (r *routes) NextRoute(_ context.Context, _ string, tried []core.Delivery) ([]core.PlannedDelivery, error) {
+func (r *routes) NextRoute(_ context.Context, _ *core.Approval, _ *core.Delivery, tried []core.Delivery) (deliveries.Next, error) {
 	r.tried = tried
-	return r.next, r.err
+	return deliveries.Next{Planned: r.next, Hasten: r.hasten}, r.err
 }
 
 // withPerson links "p" to the direct chat "dm" and makes sends there fail.

@@ -17,6 +17,7 @@ type Metrics struct {
 	outcomes    *prometheus.CounterVec
 	converge    *prometheus.HistogramVec
 	accounts    *prometheus.GaugeVec
+	broken      *prometheus.GaugeVec
 	panics      *prometheus.CounterVec
 	lost        *prometheus.CounterVec
 	sweeps      prometheus.Counter
@@ -45,6 +46,9 @@ func NewMetrics(reg prometheus.Registerer, surfaces ...core.Surface) (*Metrics, 
 		accounts: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "sayso_deliveries_refused_accounts", Help: "Accounts whose credentials the platform refuses.",
 		}, []string{"channel"}),
+		broken: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "sayso_deliveries_broken_routes", Help: "Chats, shared and direct, that failed for good when they were last tried.",
+		}, []string{"channel"}),
 		panics: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "sayso_deliveries_panics_total", Help: "Contained panics while working on a delivery.",
 		}, []string{"channel"}),
@@ -56,7 +60,7 @@ func NewMetrics(reg prometheus.Registerer, surfaces ...core.Surface) (*Metrics, 
 		}),
 	}
 	for _, c := range []prometheus.Collector{
-		m.unconverged, m.oldest, m.calls, m.outcomes, m.converge, m.accounts, m.panics, m.lost, m.sweeps,
+		m.unconverged, m.oldest, m.calls, m.outcomes, m.converge, m.accounts, m.broken, m.panics, m.lost, m.sweeps,
 	} {
 		if err := reg.Register(c); err != nil {
 			return nil, err
@@ -86,6 +90,7 @@ func (m *Metrics) create(channel string) {
 	}
 	m.converge.WithLabelValues(channel)
 	m.accounts.WithLabelValues(channel)
+	m.broken.WithLabelValues(channel)
 	m.panics.WithLabelValues(channel)
 	m.lost.WithLabelValues(channel)
 }
@@ -111,6 +116,10 @@ func (m *Metrics) shown(s core.Surface, after time.Duration) {
 
 func (m *Metrics) refused(s core.Surface, delta float64) {
 	m.accounts.WithLabelValues(string(s)).Add(delta)
+}
+
+func (m *Metrics) brokenNow(s core.Surface, n int) {
+	m.broken.WithLabelValues(string(s)).Set(float64(n))
 }
 
 func (m *Metrics) panicked(s core.Surface) { m.panics.WithLabelValues(string(s)).Inc() }

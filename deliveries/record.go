@@ -60,34 +60,40 @@ func (t *turn) close(ctx context.Context, c core.CloseDelivery) bool {
 	return true
 }
 
-// closeFailed ends the row for good, with the reason an admin can read, and plans
-// the person's next route in the same write while an answer is still wanted.
+// closeFailed ends the row for good, with the reason an admin can read, marks its
+// route where the chat is at fault, and plans the next route in the same write
+// while an answer is still wanted.
 func (t *turn) closeFailed(ctx context.Context, f failure) {
 	c := core.CloseDelivery{
-		Outcome: core.OutcomeFailed, Class: f.class, ErrorText: f.text,
-		BreakRoute: f.class == core.FailureGone && t.d.PersonID != "",
+		Outcome: core.OutcomeFailed, Class: f.class, ErrorText: f.text, BreakRoute: f.class == core.FailureGone,
 	}
-	if t.d.PersonID != "" && !t.a.Status.Terminal() {
+	if !t.a.Status.Terminal() {
 		next, err := t.nextRoute(ctx)
 		if err != nil { // Closing without it could deny for want of a route that exists.
 			t.storeTrouble(ctx, "plan next route", err)
 			return
 		}
-		c.Next = next
+		c.Next, c.Hasten = next.Planned, next.Hasten
 	}
-	if t.close(ctx, c) {
-		t.log.WarnContext(ctx, "delivery failed for good", slog.String("class", string(f.class)),
-			slog.String("detail", f.text), slog.Int("next_routes", len(c.Next)))
+	if !t.close(ctx, c) {
+		return
 	}
+	level := slog.LevelWarn
+	if c.BreakRoute { // The route is reported once; each card that it costs is not.
+		t.broke(ctx, f)
+		level = slog.LevelInfo
+	}
+	t.log.LogAttrs(ctx, level, "delivery failed for good", slog.String("class", string(f.class)),
+		slog.String("detail", f.text), slog.Int("next_routes", len(c.Next)+len(c.Hasten)))
 }
 
-func (t *turn) nextRoute(ctx context.Context) ([]core.PlannedDelivery, error) {
+func (t *turn) nextRoute(ctx context.Context) (Next, error) {
 	ctx = context.WithoutCancel(ctx)
 	tried, err := t.w.deps.Rows.DeliveriesOf(ctx, t.d.ApprovalID)
 	if err != nil {
-		return nil, err
+		return Next{}, err
 	}
-	return t.w.deps.Router.NextRoute(ctx, t.d.PersonID, tried)
+	return t.w.deps.Router.NextRoute(ctx, &t.a, &t.d, tried)
 }
 
 // notSent gives back a row whose call was refused or never left: no message came

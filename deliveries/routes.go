@@ -3,6 +3,7 @@ package deliveries
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 
 	"github.com/saysohq/sayso/core"
@@ -19,11 +20,19 @@ const (
 type Account struct {
 	Ref   core.AccountRef
 	Chats []string // Addresses, private to the channel.
+	// Origins are the chats that requests may name as their own; each stands for
+	// its topics and threads too.
+	Origins []string
+	// Canonical turns an address into its one spelling, so that two spellings are
+	// one chat; false when it is no address of the channel. Nil takes any text
+	// without spaces and control characters as it is.
+	Canonical func(address string) (string, bool)
 }
 
 // RoutesConfig says where cards may go.
 type RoutesConfig struct {
 	Accounts  []Account // Of the whole deployment: every replica plans alike.
+	Rules     []Rule    // The first that fits wins; DefaultRule stands behind them.
 	PublicURL string    // "" when none is configured.
 }
 
@@ -42,13 +51,14 @@ type RoutesDeps struct {
 	People   Directory
 	Sessions Devices
 	Codes    Bootstrap
+	Broken   core.Routes
 	Clock    core.Clock
 	NewID    func() string // UUIDv7, for delivery rows.
+	Logger   *slog.Logger
 }
 
-// Planner says where an approval is shown: in every linked direct chat of those
-// who may decide it, and in the chats listed for each account. Being told and
-// being allowed to decide are separate: a listed chat gives no rights.
+// Planner says where an approval is shown, by the routing table. Being told and
+// being allowed to decide are separate: a chat gives no rights.
 type Planner struct {
 	cfg  RoutesConfig
 	deps RoutesDeps
@@ -59,51 +69,57 @@ func NewPlanner(cfg RoutesConfig, deps RoutesDeps) *Planner {
 	return &Planner{cfg: cfg, deps: deps}
 }
 
+// asked is everything that planning one request reads.
+type asked struct {
+	a      *core.Approval
+	rule   *Rule
+	people []core.Principal // Who may decide, in id order.
+	links  []core.Identity  // Theirs.
+	broken map[place]bool   // Destinations that are not to be tried yet.
+}
+
 // Plan implements the service's need. Errors are those of the store.
 func (p *Planner) Plan(ctx context.Context, a *core.Approval) (approvals.Plan, error) {
-	people, err := p.eligible(ctx, a)
+	q, err := p.read(ctx, a)
 	if err != nil {
 		return approvals.Plan{}, err
 	}
-	links, err := p.links(ctx, people)
-	if err != nil {
+	var plan approvals.Plan
+	if plan.PageReachable, err = p.reachable(ctx, q); err != nil {
 		return approvals.Plan{}, err
 	}
-	plan := approvals.Plan{Deliveries: p.deliveries(people, links)}
-	open, err := p.deps.Codes.BootstrapOpen(ctx)
-	if err != nil {
-		return approvals.Plan{}, fmt.Errorf("read bootstrap code: %w", err)
-	}
-	plan.PageReachable = open
-	if !open {
-		if plan.PageReachable, err = p.pageReachable(ctx, people, links); err != nil {
-			return approvals.Plan{}, err
-		}
-	}
-	if len(plan.Deliveries) == 0 && (!plan.PageReachable || a.RequirePush) {
-		plan.Hint = p.hint(a, people, links)
+	pageWillDo := plan.PageReachable && !a.RequirePush
+	chats, noOrigin := p.chats(ctx, q)
+	plan.Deliveries = p.deliveries(q, chats, noOrigin != "", pageWillDo)
+	if len(plan.Deliveries) == 0 && !pageWillDo {
+		plan.Hint = p.hint(q, noOrigin)
 	}
 	return plan, nil
 }
 
-// NextRoute plans the person's chats that this approval has not tried: those
-// linked meanwhile, and those that were left out because they had failed before.
-// None is no error. Errors are those of the store.
-func (p *Planner) NextRoute(ctx context.Context, personID string, tried []core.Delivery) ([]core.PlannedDelivery, error) {
-	links, err := p.deps.People.IdentitiesOf(ctx, personID)
-	if err != nil {
-		return nil, fmt.Errorf("read identities: %w", err)
+// read gathers what planning needs.
+func (p *Planner) read(ctx context.Context, a *core.Approval) (*asked, error) {
+	q := &asked{a: a, rule: p.rule(a)}
+	var err error
+	if q.people, err = p.eligible(ctx, a); err != nil {
+		return nil, err
 	}
-	planned := newPlanned(p.deps.NewID)
-	for i := range tried {
-		planned.know(core.AccountRef{Channel: tried[i].Channel, Account: tried[i].Account}, tried[i].Destination, tried[i].Address)
+	if q.links, err = p.links(ctx, q.people); err != nil {
+		return nil, err
 	}
-	for i := range links {
-		if links[i].PrincipalID == personID && p.serves(&links[i]) {
-			planned.person(&links[i])
+	q.broken, err = p.brokenNow(ctx)
+	return q, err
+}
+
+// rule is the first that fits.
+func (p *Planner) rule(a *core.Approval) *Rule {
+	for i := range p.cfg.Rules {
+		if p.cfg.Rules[i].Match.Fits(a) {
+			return &p.cfg.Rules[i]
 		}
 	}
-	return planned.rows, nil
+	rule := DefaultRule()
+	return &rule
 }
 
 // eligible lists who may decide, in id order.
@@ -138,84 +154,101 @@ func (p *Planner) links(ctx context.Context, people []core.Principal) ([]core.Id
 	return links, nil
 }
 
-// deliveries plans one row for each direct chat and each listed chat. Chats that
-// failed for good are used only where the person has no other: they may work
-// again, and one failed call is all that it costs.
-func (p *Planner) deliveries(people []core.Principal, links []core.Identity) []core.PlannedDelivery {
-	planned := newPlanned(p.deps.NewID)
-	for i := range people {
-		works := p.chatsOf(people[i].ID, links, func(l *core.Identity) bool { return l.Broken == core.FailureNone })
-		if len(works) == 0 {
-			works = p.chatsOf(people[i].ID, links, func(*core.Identity) bool { return true })
-		}
-		for _, l := range works {
-			planned.person(l)
+// brokenNow lists the destinations that failed for good and whose next try has
+// not come.
+func (p *Planner) brokenNow(ctx context.Context) (map[place]bool, error) {
+	routes, err := p.deps.Broken.BrokenRoutes(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read broken routes: %w", err)
+	}
+	if len(routes) == 0 {
+		return nil, nil
+	}
+	now, err := p.deps.Clock.Now(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read clock: %w", err)
+	}
+	broken := make(map[place]bool, len(routes))
+	for i := range routes {
+		if !routes[i].RetryAt.Reached(now) {
+			broken[place{routes[i].Ref, routes[i].Destination}] = true
 		}
 	}
-	for _, account := range p.cfg.Accounts {
-		for _, chat := range account.Chats {
-			planned.chat(account.Ref, chat)
+	return broken, nil
+}
+
+// chats lists the shared chats of the rule, and why a wanted origin is none of
+// them ("" when it is, or is not wanted).
+func (p *Planner) chats(ctx context.Context, q *asked) (chats []Chat, noOrigin string) {
+	add := func(c Chat) {
+		if account := p.account(c.Ref); account != nil {
+			if address, ok := account.canonical(c.Address); ok {
+				chats = append(chats, Chat{Ref: c.Ref, Address: address})
+			}
+		}
+	}
+	for _, c := range q.rule.To.Chats {
+		add(c)
+	}
+	if q.rule.To.Listed {
+		for _, account := range p.cfg.Accounts {
+			for _, address := range account.Chats {
+				add(Chat{Ref: account.Ref, Address: address})
+			}
+		}
+	}
+	if !q.rule.To.Origin {
+		return chats, ""
+	}
+	origin, why := p.origin(q.a.SessionKey)
+	if why != "" {
+		p.deps.Logger.InfoContext(ctx, "origin chat not used", slog.String("approval", q.a.ID),
+			slog.String("rule", q.rule.Name), slog.String("reason", why))
+		return chats, why
+	}
+	return append(chats, origin), ""
+}
+
+// deliveries plans one row for each place of the rule. Places that failed for good
+// are left out until they are due to be tried again, unless nobody could be asked
+// then: one failed call is all that it costs, and a denial on hearsay costs more.
+func (p *Planner) deliveries(q *asked, chats []Chat, noOrigin, pageWillDo bool) []core.PlannedDelivery {
+	planned := newPlanned(p.deps.NewID)
+	works := slices.DeleteFunc(slices.Clone(chats), func(c Chat) bool {
+		return q.broken[place{c.Ref, ChatPrefix + c.Address}]
+	})
+	if q.rule.To.Approvers || (q.rule.Fallback && (noOrigin || len(works) < len(chats))) {
+		for i := range q.people {
+			planned.persons(p.directChats(q, q.people[i].ID), q.rule)
+		}
+	}
+	for _, c := range works {
+		planned.chat(c)
+	}
+	if len(planned.rows) == 0 && !pageWillDo {
+		for _, c := range chats {
+			planned.chat(c)
 		}
 	}
 	return planned.rows
 }
 
-func (p *Planner) chatsOf(personID string, links []core.Identity, want func(*core.Identity) bool) []*core.Identity {
-	var out []*core.Identity
-	for i := range links {
-		if l := &links[i]; l.PrincipalID == personID && p.serves(l) && want(l) {
-			out = append(out, l)
+// directChats lists a person's chats with our bots: those that work, or else those
+// that failed before.
+func (p *Planner) directChats(q *asked, personID string) []*core.Identity {
+	var all, works []*core.Identity
+	for i := range q.links {
+		l := &q.links[i]
+		if l.PrincipalID != personID || l.DirectChat == "" || p.account(refOfLink(l)) == nil {
+			continue
+		}
+		all = append(all, l)
+		if !q.broken[place{refOfLink(l), PersonPrefix + personID}] {
+			works = append(works, l)
 		}
 	}
-	return out
-}
-
-// serves reports a direct chat with one of our bots.
-func (p *Planner) serves(l *core.Identity) bool {
-	return l.DirectChat != "" && slices.ContainsFunc(p.cfg.Accounts, func(a Account) bool {
-		return a.Ref == core.AccountRef{Channel: l.Channel, Account: l.Account}
-	})
-}
-
-// planned collects rows, each destination and each address once (conformance 104).
-type planned struct {
-	newID func() string
-	rows  []core.PlannedDelivery
-	known map[place]bool
-}
-
-func newPlanned(newID func() string) *planned {
-	return &planned{newID: newID, known: make(map[place]bool)}
-}
-
-// know marks a destination and its address, and reports whether both are new.
-// Addresses and destinations share the map: only the latter have our prefixes.
-func (p *planned) know(ref core.AccountRef, destination, address string) bool {
-	fresh := !p.known[place{ref, destination}] && (address == "" || !p.known[place{ref, ChatPrefix + address}])
-	p.known[place{ref, destination}] = true
-	if address != "" {
-		p.known[place{ref, ChatPrefix + address}] = true
+	if len(works) == 0 {
+		return all
 	}
-	return fresh
-}
-
-// person plans a direct chat. Its address is left open: it is resolved just
-// before the send, so that a link changed meanwhile is honoured.
-func (p *planned) person(l *core.Identity) {
-	ref := core.AccountRef{Channel: l.Channel, Account: l.Account}
-	if p.know(ref, PersonPrefix+l.PrincipalID, l.DirectChat) {
-		p.rows = append(p.rows, core.PlannedDelivery{
-			ID: p.newID(), Channel: ref.Channel, Account: ref.Account,
-			Destination: PersonPrefix + l.PrincipalID, PersonID: l.PrincipalID,
-		})
-	}
-}
-
-func (p *planned) chat(ref core.AccountRef, address string) {
-	if address != "" && p.know(ref, ChatPrefix+address, address) {
-		p.rows = append(p.rows, core.PlannedDelivery{
-			ID: p.newID(), Channel: ref.Channel, Account: ref.Account,
-			Destination: ChatPrefix + address, Address: address,
-		})
-	}
+	return works
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"testing"
 
@@ -24,7 +25,19 @@ type directory struct {
 	owners   []string
 	sessions map[string][]core.Session
 	open     bool
+	broken   []core.BrokenRoute
 	err      error
+}
+
+func (d *directory) BrokenRoutes(context.Context) ([]core.BrokenRoute, error) {
+	return d.broken, d.err
+}
+
+// breaks marks a destination as broken for one more second.
+func (d *directory) breaks(ref core.AccountRef, destination string) {
+	d.broken = append(d.broken, core.BrokenRoute{
+		Ref: ref, Destination: destination, Class: core.FailureGone, Failures: 1, BrokenAt: 500, RetryAt: 2_000,
+	})
 }
 
 func (d *directory) ListPrincipals(context.Context) ([]core.Principal, error) {
@@ -54,7 +67,7 @@ func (d *directory) Now(context.Context) (core.Millis, error) { return 1_000, d.
 func planner(d *directory, c deliveries.RoutesConfig) *deliveries.Planner {
 	n := 0
 	return deliveries.NewPlanner(c, deliveries.RoutesDeps{
-		People: d, Sessions: d, Codes: d, Clock: d,
+		People: d, Sessions: d, Codes: d, Clock: d, Broken: d, Logger: slog.New(slog.DiscardHandler),
 		NewID: func() string { n++; return fmt.Sprintf("d%d", n) },
 	})
 }
@@ -135,12 +148,20 @@ func TestPlan(t *testing.T) {
 			want: []string{},
 		},
 		"a broken chat is left out while another works": {
-			change: func(d *directory) { d.links[2].Broken = core.FailureGone },
+			change: func(d *directory) { d.breaks(bot, "person:r1") },
 			want:   []string{"telegram person:admin", "slack person:r1"},
 		},
 		"a broken chat is tried where it is the only one": {
-			change: func(d *directory) { d.links[0].Broken = core.FailureGone },
+			change: func(d *directory) { d.breaks(bot, "person:admin") },
 			want:   []string{"telegram person:admin", "telegram person:r1", "slack person:r1"},
+		},
+		"a broken chat is tried again when its time has come": {
+			change: func(d *directory) { d.breaks(bot, "person:r1"); d.broken[0].RetryAt = 1_000 },
+			want:   []string{"telegram person:admin", "telegram person:r1", "slack person:r1"},
+		},
+		"a broken shared chat is left out": {
+			change: func(d *directory) { d.breaks(bot, "chat:-5") }, chats: []string{"-5", "-6"},
+			want: []string{"telegram person:admin", "telegram person:r1", "slack person:r1", "telegram chat:-6"},
 		},
 	}
 	for name, test := range tests {
@@ -233,27 +254,16 @@ func TestHint(t *testing.T) {
 	}
 }
 
-func TestNextRoute(t *testing.T) {
-	t.Parallel()
-	d := team()
-	p := planner(d, both())
-	first := core.Delivery{Channel: bot.Channel, Account: bot.Account, Destination: "person:r1", PersonID: "r1", Address: "12"}
-	next, err := p.NextRoute(t.Context(), "r1", []core.Delivery{first})
-	require.NoError(t, err)
-	require.Equal(t, []string{"slack person:r1"}, destinations(next))
-
-	second := core.Delivery{Channel: slackBot.Channel, Account: slackBot.Account, Destination: "person:r1", PersonID: "r1"}
-	next, err = p.NextRoute(t.Context(), "r1", []core.Delivery{first, second})
-	require.NoError(t, err)
-	require.Empty(t, next, "nothing is tried twice")
-}
-
 func TestUnreadableDirectoryIsAnError(t *testing.T) {
 	t.Parallel()
 	d := team()
 	d.err = errors.New("away")
 	_, err := planner(d, both()).Plan(t.Context(), &core.Approval{})
 	require.ErrorIs(t, err, d.err)
-	_, err = planner(d, both()).NextRoute(t.Context(), "r1", nil)
-	require.ErrorIs(t, err, d.err)
+	for _, failed := range []core.Delivery{row("d", bot, "person:r1"), row("d", bot, "chat:-5")} {
+		config := both()
+		config.Rules = []deliveries.Rule{{To: deliveries.Targets{Chats: []deliveries.Chat{{Ref: bot, Address: "-5"}}}, Fallback: true}}
+		_, err = planner(d, config).NextRoute(t.Context(), &core.Approval{}, &failed, nil)
+		require.ErrorIs(t, err, d.err)
+	}
 }

@@ -3,6 +3,7 @@ package deliveries_test
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -21,6 +22,7 @@ type memory struct {
 	before     map[string]core.DeliveryState
 	aliases    map[chat]string
 	blocked    map[chat]core.Millis
+	broken     map[chat]core.BrokenRoute // By destination.
 	people     []core.Principal
 	identities []core.Identity
 	reachable  bool // The page can be reached.
@@ -43,7 +45,7 @@ func newMemory(bus core.Publisher) *memory {
 	return &memory{
 		bus: bus, approvals: map[string]*core.Approval{}, details: map[string]core.Detail{},
 		rows: map[string]*core.Delivery{}, before: map[string]core.DeliveryState{},
-		aliases: map[chat]string{}, blocked: map[chat]core.Millis{},
+		aliases: map[chat]string{}, blocked: map[chat]core.Millis{}, broken: map[chat]core.BrokenRoute{},
 		fail: func(string) error { return nil },
 	}
 }
@@ -325,7 +327,9 @@ func (m *memory) Complete(_ context.Context, c core.CompleteDelivery) error {
 	m.completes = append(m.completes, c)
 	a := m.approvals[d.ApprovalID]
 	d.State, d.Attempts, d.LeaseHolder, d.DueAt, d.LastError = core.DeliveryOpen, 0, "", 0, core.FailureNone
-	d.Locator = cmp.Or(c.Locator, d.Locator)
+	if d.Locator = cmp.Or(c.Locator, d.Locator); c.Locator != "" {
+		delete(m.broken, chat{refOf(d), d.Destination})
+	}
 	d.ShownRevision, d.ShownView, d.Step = c.ShownRevision, c.ShownView, c.Step
 	if c.Step == core.StepFollowup {
 		d.ClosesAs, d.DueAt = c.Then, now()
@@ -391,6 +395,15 @@ func (m *memory) Close(_ context.Context, c core.CloseDelivery) (core.Hint, erro
 	m.closes = append(m.closes, c)
 	d.LastError, d.LastErrorText = c.Class, c.ErrorText
 	m.closeRow(d, c.Outcome)
+	if c.BreakRoute {
+		m.broken[chat{refOf(d), d.Destination}] = core.BrokenRoute{
+			Ref: refOf(d), Destination: d.Destination, PersonID: d.PersonID, Class: c.Class,
+			Failures: 1, BrokenAt: now(), RetryAt: now() + core.RouteRetryFirst,
+		}
+	}
+	for _, id := range c.Hasten {
+		m.rows[id].DueAt = now()
+	}
 	for i := range m.identities {
 		l := &m.identities[i]
 		if c.BreakRoute && l.PrincipalID == d.PersonID && l.Channel == d.Channel && l.Account == d.Account {
@@ -409,6 +422,15 @@ func (m *memory) Close(_ context.Context, c core.CloseDelivery) (core.Hint, erro
 		m.end(a.ID, core.StatusDenied, core.ReasonNoRoute)
 	}
 	return core.Hint{ApprovalID: a.ID, Revision: a.Revision, Deliveries: true}, nil
+}
+
+func (m *memory) BrokenRoutes(context.Context) ([]core.BrokenRoute, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.fail("broken"); err != nil {
+		return nil, err
+	}
+	return slices.Collect(maps.Values(m.broken)), nil
 }
 
 func (m *memory) hasRoute(id string) bool {

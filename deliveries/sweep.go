@@ -49,8 +49,8 @@ func (w *Worker) holdsSweep(ctx context.Context) bool {
 	return err == nil
 }
 
-// watch reads what operators see: how many messages do not show the record, and
-// for how long the oldest has not.
+// watch reads what operators see: how many messages do not show the record, for
+// how long the oldest has not, and which routes are broken.
 func (w *Worker) watch(ctx context.Context) {
 	count, oldest, err := w.deps.Convergence.Unconverged(ctx)
 	if err != nil {
@@ -58,4 +58,5 @@ func (w *Worker) watch(ctx context.Context) {
 		return
 	}
 	w.deps.Metrics.unconvergedNow(count, oldest)
+	w.watchBroken(ctx)
 }

@@ -72,8 +72,8 @@ func TestMetricsStartAtZeroAndCarryNoIDs(t *testing.T) {
 			}
 		}
 	}
-	require.Len(t, families, 9)
-	require.Equal(t, 3+5*8+7+4, series)
+	require.Len(t, families, 10)
+	require.Equal(t, 3+5*8+7+5, series)
 	_, err = deliveries.NewMetrics(reg)
 	require.Error(t, err, "a registry is taken once")
 }

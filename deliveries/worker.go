@@ -36,11 +36,11 @@ type Rows interface {
 	DeliveriesOf(ctx context.Context, approvalID string) ([]core.Delivery, error)
 }
 
-// Router finds another way to a person whose chat failed for good.
+// Router finds another way where a row failed for good.
 type Router interface {
-	// NextRoute plans the person's next route beside the rows already tried; none
-	// is no error.
-	NextRoute(ctx context.Context, personID string, tried []core.Delivery) ([]core.PlannedDelivery, error)
+	// NextRoute plans what follows the failed row beside the rows already tried;
+	// nothing is no error.
+	NextRoute(ctx context.Context, a *core.Approval, failed *core.Delivery, tried []core.Delivery) (Next, error)
 }
 
 // CardFunc lays an approval out for a place.
@@ -66,6 +66,7 @@ type Deps struct {
 	Records     Records
 	People      People
 	Router      Router
+	Broken      core.Routes
 	Clock       core.Clock
 	Hints       core.Subscriber
 	Publisher   core.Publisher
@@ -91,6 +92,7 @@ type Worker struct {
 	blocks  *blocks
 	wake    chan struct{} // Capacity 1: "look again".
 	refused *refusals
+	broken  *brokenRoutes
 
 	mu     sync.Mutex
 	offset time.Duration // The store's clock minus ours, as last seen.
@@ -133,6 +135,7 @@ func New(cfg Config, deps Deps) *Worker {
 		blocks:  newBlocks(deps.Now),
 		wake:    make(chan struct{}, 1),
 		refused: newRefusals(),
+		broken:  newBrokenRoutes(),
 	}
 	refs := make([]core.AccountRef, 0, len(deps.Channels))
 	for _, c := range deps.Channels {
@@ -153,6 +156,7 @@ func orDefault(d *time.Duration, value time.Duration) {
 // their timeout, and their receipts are recorded; rows that wait are given back.
 // It returns ctx's error.
 func (w *Worker) Run(ctx context.Context) error {
+	w.watchBroken(ctx) // What was reported before the restart is no news.
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return w.listen(ctx) })
 	g.Go(func() error { return w.loop(ctx) })

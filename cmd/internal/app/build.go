@@ -147,7 +147,8 @@ func (b *builder) planner() *deliveries.Planner {
 		})
 	}
 	return deliveries.NewPlanner(cfg, deliveries.RoutesDeps{
-		People: b.store, Sessions: b.store, Codes: b.store, Clock: b.records, NewID: newID,
+		People: b.store, Sessions: b.store, Codes: b.store, Broken: b.store, Clock: b.records, NewID: newID,
+		Logger: b.Logger.With("part", "routes"),
 	})
 }
 
@@ -179,7 +180,7 @@ func (b *builder) buildWorker(p *parts) error {
 		Name: newID(), PublicURL: b.Config.PublicURL, Zone: b.zone, Budgets: budgets,
 	}, deliveries.Deps{
 		Store: b.ledger, Rows: b.ledger, Convergence: b.ledger, Records: b.records, People: b.store,
-		Router: b.planner(), Leases: sqlite.Leases{Store: b.store}, Clock: b.records, Hints: b.bus, Publisher: b.bus, Channels: p.channels,
+		Router: b.planner(), Broken: b.store, Leases: sqlite.Leases{Store: b.store}, Clock: b.records, Hints: b.bus, Publisher: b.bus, Channels: p.channels,
 		Metrics: metrics, Logger: b.Logger.With("part", "deliveries"), Now: b.Now,
 	})
 	return nil
