@@ -55,7 +55,8 @@ func behind(text, s string) []span {
 func literalArguments(argv []string) bool {
 	for _, arg := range argv {
 		switch strings.TrimSuffix(strings.ToLower(arg[strings.LastIndexAny(arg, `/\`)+1:]), ".exe") {
-		case "ssh", "rsh", "mosh", "adb", "watch", "parallel", "eval", "su", "cmd", "powershell", "pwsh", "wsl", "xargs":
+		case "ssh", "rsh", "mosh", "adb", "watch", "parallel", "eval", "su", "cmd", "powershell", "pwsh", "wsl", "xargs",
+			"sh", "bash", "dash", "ash", "zsh", "ksh", "fish":
 			return false
 		}
 	}

@@ -25,9 +25,10 @@
 // never shown, only their names.
 //
 // Redaction must not become a place to hide a command. What a shell would execute
-// inside a value, $(...) and the like, stays visible; in commands and scripts a
-// header value ends where another command may begin, and a key block ends where it
-// stops looking like a key. A value that only names a secret kept elsewhere, such
+// inside a value, $(...) and the like, stays visible; in commands and scripts every
+// value ends where another command may begin, between quotes too, because another
+// shell may read them once more; and a key block ends where it stops looking like a
+// key. A value that only names a secret kept elsewhere, such
 // as $TOKEN, is shown.
 //
 // # What is hashed

@@ -197,8 +197,29 @@ func (sc *scanner) value(v int) int {
 }
 
 // hide adds the span, without the parts that a shell would execute: a command
-// substitution is no literal, and whoever decides must see it.
+// substitution is no literal, and whoever decides must see it. In a script nobody
+// can tell which shell reads a quoted text once more, here, behind eval or on
+// another machine: there the value ends where another command could begin.
 func (sc *scanner) hide(from, to int, substitutes bool) {
+	if sc.as != asScript {
+		sc.literal(from, to, substitutes)
+		return
+	}
+	for i := from; i < to; i++ {
+		if end := substitution(sc.s[:to], i); end > i {
+			i = end - 1
+			continue
+		}
+		if strings.IndexByte(";|&<>\n\r", sc.s[i]) >= 0 {
+			sc.inner(i, to)
+			to = i
+		}
+	}
+	sc.literal(from, to, true)
+}
+
+// literal adds the span, without its command substitutions if a shell would see any.
+func (sc *scanner) literal(from, to int, substitutes bool) {
 	if substitutes {
 		for i := from; i < to; i++ {
 			if end := substitution(sc.s[:to], i); end > i {
@@ -211,12 +232,15 @@ func (sc *scanner) hide(from, to int, substitutes bool) {
 	sc.add(from, to)
 }
 
-// inner scans what is shown of a value. Deeper nesting than anybody writes is
-// hidden whole, which bounds the work.
+// inner scans what is shown of a value. Deeper nesting than anybody writes is not
+// scanned any more, which bounds the work: a text is hidden whole then, and a script
+// shown, because whoever nests so deeply has something to hide.
 func (sc *scanner) inner(from, to int) {
 	const deepest = 8
 	if sc.depth == deepest {
-		sc.add(from, to)
+		if sc.as != asScript {
+			sc.add(from, to)
+		}
 		return
 	}
 	in := scanner{s: sc.s[from:to], as: sc.as, depth: sc.depth + 1}
@@ -412,7 +436,13 @@ func (sc *scanner) header(name, v int, cookie bool) int {
 		}
 		end := closedBy(s, v, s[open:name])
 		if end < len(s) && s[end] != '\n' {
-			if !reference(lastField(s[v:end])) {
+			switch {
+			case reference(lastField(s[v:end])):
+			case sc.as == asScript:
+				stop := min(scriptHeader(s, v, cookie), end)
+				sc.literal(v, stop, true)
+				sc.hide(stop, end, true)
+			default:
 				sc.hide(v, end, s[name-1] == '"')
 			}
 			return end
@@ -427,7 +457,7 @@ func (sc *scanner) header(name, v int, cookie bool) int {
 		}
 	}
 	if text := strings.TrimSpace(s[v:end]); text != "" && !reference(lastField(text)) {
-		sc.hide(v, end, true)
+		sc.literal(v, end, true)
 	}
 	return end
 }
