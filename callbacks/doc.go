@@ -6,10 +6,10 @@
 //	   ▼
 //	decode ──not ours / foreign──▶ "made by another installation"
 //	   ▼
-//	delivery row of the message ──none──▶ adoptable? ──no──▶ "open the original card"
-//	   ▼                                                      (decides nothing)
 //	person behind (realm, id) ──nobody──▶ "not yours", with the id seen
 //	   ▼
+//	delivery row of the message ──none──▶ adoptable? ──no──▶ "open the original card"
+//	   ▼                                                      (decides nothing)
 //	resolve: the service decides staleness, authority and completeness
 //	   ▼
 //	one answer, from the committed record
