@@ -145,6 +145,9 @@ type Decide struct {
 	Guard     Guard
 	To        Terminal
 	Adopt     *Adopt
+	// Seen is the row as the caller has just read it, or nil. A row changes with its
+	// revision only, so a store need not decode again what has not moved on.
+	Seen *Approval
 }
 
 // Guard is the authority that must still hold inside the write. The zero Guard

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/saysohq/sayso/core"
@@ -60,6 +61,7 @@ func (s *Service) Resolve(ctx context.Context, r Resolve) (Resolved, error) {
 		Guard: core.Guard{PersonID: r.Caller.Person.ID, PersonRevision: r.Caller.Person.Revision},
 		To:    s.terminal(&a, &r, mismatch),
 		Adopt: r.Adopt,
+		Seen:  &a,
 	}, r.DecisionKey)
 }
 
@@ -123,7 +125,7 @@ func (s *Service) terminal(a *core.Approval, r *Resolve, mismatch bool) core.Ter
 	p := r.Caller.Person
 	t := core.Terminal{
 		Status: r.Decision.Status(), Decision: r.Decision, Reason: core.ReasonUser,
-		Note: s.deps.Describer.Text(r.Note, maxNote), ByMessage: r.ByMessage, DecisionKey: r.DecisionKey,
+		Note: s.note(r.Note), ByMessage: r.ByMessage, DecisionKey: r.DecisionKey,
 		ResolverKind: core.ResolverHuman, ResolverID: p.ID, ResolverName: p.Name,
 		Surface: r.Caller.Surface, DeliveryID: r.DeliveryID,
 		PartialView: r.Decision.Allows() && a.DetailOmitted > 0,
@@ -135,6 +137,12 @@ func (s *Service) terminal(a *core.Approval, r *Resolve, mismatch bool) core.Ter
 		t.Reason = core.ReasonMessage
 	}
 	return t
+}
+
+// note is a person's words as one safe line: line breaks of a chat would show as
+// escapes, and an agent's prompt has no use for them.
+func (s *Service) note(words string) string {
+	return s.deps.Describer.Text(strings.Join(strings.Fields(words), " "), maxNote)
 }
 
 // decide makes the one guarded write and tells everyone to look again.
@@ -200,7 +208,7 @@ func (s *Service) Cancel(ctx context.Context, c core.Caller, l core.Lookup) (Res
 		return Resolved{}, err
 	}
 	to := core.Terminal{Status: core.StatusCancelled}
-	cmd := core.Decide{ID: a.ID}
+	cmd := core.Decide{ID: a.ID, Seen: &a}
 	switch {
 	case c.Token != nil:
 		if err := s.machine(ctx, c, core.ScopeRequest); err != nil {

@@ -64,6 +64,9 @@ type Store struct {
 const (
 	busyTimeout      = 5 * time.Second
 	defaultReadConns = 8
+	// readCache is KiB for each reading connection: the inner pages of the indexes.
+	// The system's own cache has the rest, once for all of them.
+	readCache = "cache_size(-2000)"
 )
 
 // dataSource builds the DSN. Pragmas belong to a connection, so they all stand
@@ -151,7 +154,7 @@ func (s *Store) open(ctx context.Context, cfg Config) error {
 	if err := migrate(ctx, s.writeDB); err != nil {
 		return err
 	}
-	if s.readDB, err = sql.Open("sqlite", dataSource(cfg.Path, "deferred", "query_only(1)")); err != nil {
+	if s.readDB, err = sql.Open("sqlite", dataSource(cfg.Path, "deferred", "query_only(1)", readCache)); err != nil {
 		return translate(err)
 	}
 	conns := cfg.ReadConns

@@ -36,6 +36,7 @@ const (
 	sqlIDSpent      = `SELECT count(*) FROM spent_ids WHERE id = ?`
 	sqlCountPending = `SELECT count(*) FROM approvals WHERE status = 'pending' AND runtime = ? AND expires_at > ?`
 
+	sqlRevision  = `SELECT revision FROM approvals WHERE id = ?`
 	sqlReadGuard = `SELECT disabled, revision FROM principals WHERE id = ?`
 
 	sqlRunRows = `SELECT id, status, continuation, created_at, expires_at, resolved_at, resolver_kind
