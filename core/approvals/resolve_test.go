@@ -192,12 +192,13 @@ func TestDecisionKey(t *testing.T) {
 	k := newKit(t)
 	a := k.ask()
 	r := k.answer(&a, core.DecisionDeny)
-	r.DecisionKey, r.Note, r.ByMessage = "chat:1", "use the other\u202e account, password=hunter2", true
+	r.DecisionKey, r.Note, r.ByMessage = "chat:1", "use the other\u202e account,\n password=hunter2", true
 	res := k.resolve(r)
 	require.True(t, res.Applied)
 	require.Equal(t, core.ReasonMessage, res.Approval.Reason)
 	require.NotContains(t, res.Approval.Note, "hunter2", "a note is redacted like every other text")
 	require.NotContains(t, res.Approval.Note, "\u202e")
+	require.Contains(t, res.Approval.Note, "account, password", "line breaks are folded")
 	again := k.resolve(r)
 	require.True(t, again.Idempotent)
 	require.Equal(t, res.Approval, again.Approval)

@@ -116,7 +116,7 @@ func (s *Service) declineByMessage(ctx context.Context, c core.Caller, a *core.A
 	}
 	done, err := s.decide(ctx, core.Decide{ID: a.ID, To: core.Terminal{
 		Status: core.StatusDenied, Decision: core.DecisionDeny, Reason: core.ReasonMessage,
-		Note: s.deps.Describer.Text(message, maxNote), ByMessage: true, DecisionKey: key,
+		Note: s.note(message), ByMessage: true, DecisionKey: key,
 		ResolverKind: core.ResolverRuntime, ResolverID: c.Token.Runtime, ResolverName: c.Token.Runtime,
 	}}, key)
 	if errors.Is(err, core.ErrNotFound) {
