@@ -19,6 +19,7 @@ const (
 	OpReceive Op = "receive"
 	OpCheck   Op = "check"
 	OpFile    Op = "file"
+	OpLookup  Op = "lookup" // Asking about a person.
 	OpOpen    Op = "open" // Opening a direct chat, where that is a call of its own.
 )
 
