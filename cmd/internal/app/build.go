@@ -138,15 +138,9 @@ func (b *builder) buildChannels(ctx context.Context, p *parts, ring *keyring.Rin
 func webhookPath(bot string) string { return "/webhooks/telegram/" + bot }
 
 func (b *builder) planner() *deliveries.Planner {
-	cfg := deliveries.RoutesConfig{PublicURL: b.Config.PublicURL}
-	for i := range b.Config.Telegram {
-		id, _, _ := strings.Cut(b.Config.Telegram[i].Token.Reveal(), ":")
-		cfg.Accounts = append(cfg.Accounts, deliveries.Account{
-			Ref:   core.AccountRef{Channel: core.SurfaceTelegram, Account: id},
-			Chats: b.Config.Telegram[i].Chats,
-		})
-	}
-	return deliveries.NewPlanner(cfg, deliveries.RoutesDeps{
+	return deliveries.NewPlanner(deliveries.RoutesConfig{
+		Accounts: b.Config.Accounts(), Rules: b.Config.Rules(), PublicURL: b.Config.PublicURL,
+	}, deliveries.RoutesDeps{
 		People: b.store, Sessions: b.store, Codes: b.store, Broken: b.store, Clock: b.records, NewID: newID,
 		Logger: b.Logger.With("part", "routes"),
 	})

@@ -32,6 +32,10 @@ type Config struct {
 	Log      Log        `koanf:"log"`
 	Limits   Limits     `koanf:"limits"`
 	Telegram []Telegram `koanf:"telegram"`
+	// Routes is the routing table: the first rule that fits a request says where its
+	// cards go. Where none fits, everybody who may decide is told in every linked
+	// direct chat, and so are the chats listed for each account.
+	Routes []Route `koanf:"routes"`
 }
 
 // Log configures the log, which goes to standard error.
@@ -52,6 +56,7 @@ type Telegram struct {
 	Token     Secret   `koanf:"token"`
 	TokenFile string   `koanf:"token_file"`
 	Chats     []string `koanf:"chats"`   // Chats told of everything: "-1001234", or "-1001234/5" for a topic.
+	Origins   []string `koanf:"origins"` // Chats that a request may name as the one it came from; a chat stands for its topics too.
 	APIURL    string   `koanf:"api_url"` // Default https://api.telegram.org.
 	// WebhookSecret switches from polling to a webhook at
 	// {public_url}/webhooks/telegram/{bot id}.

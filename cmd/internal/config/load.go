@@ -42,10 +42,17 @@ func Load(path string, environ []string, override func(*Config)) (Config, error)
 	// Unknown keys are refused; the error names the key, never its value.
 	err := k.UnmarshalWithConf("", &cfg, koanf.UnmarshalConf{DecoderConfig: &mapstructure.DecoderConfig{
 		ErrorUnused: true, WeaklyTypedInput: true, Result: &cfg, TagName: "koanf",
-		DecodeHook: mapstructure.StringToSliceHookFunc(","),
+		DecodeHook: mapstructure.ComposeDecodeHookFunc(
+			mapstructure.StringToTimeDurationHookFunc(), mapstructure.StringToSliceHookFunc(",")),
 	}})
+	var faults error
 	if err != nil {
-		return Config{}, fmt.Errorf("configuration: %w", decodeFault(err))
+		var mistyped bool
+		faults, mistyped = decodeFault(err)
+		faults = fmt.Errorf("configuration: %w", faults)
+		if mistyped { // What was left out would only be complained about again.
+			return Config{}, faults
+		}
 	}
 	telegramFromEnviron(&cfg, environ)
 	if override != nil {
@@ -56,7 +63,7 @@ func Load(path string, environ []string, override func(*Config)) (Config, error)
 			return Config{}, err
 		}
 	}
-	return cfg, errors.Join(cfg.resolveSecrets(), cfg.Validate())
+	return cfg, errors.Join(faults, cfg.resolveSecrets(), cfg.Validate())
 }
 
 func loadFile(k *koanf.Koanf, path string) error {
@@ -131,20 +138,29 @@ func DefaultData(environ []string) (string, error) {
 }
 
 // decodeFault keeps the names of unknown and mistyped keys and drops the values
-// that the decoder would repeat.
-func decodeFault(err error) error {
+// that the decoder would repeat. The second result reports a mistyped key.
+func decodeFault(err error) (fault error, mistyped bool) {
 	var faults []error
 	for _, line := range strings.Split(err.Error(), "\n") {
-		if i := strings.Index(line, "has invalid keys:"); i >= 0 {
-			faults = append(faults, errors.New("unknown keys:"+line[i+len("has invalid keys:"):]))
+		parts := strings.SplitN(line, "'", 3)
+		where := ""
+		if len(parts) == 3 {
+			where = strings.TrimPrefix(parts[1], "Config.")
+		}
+		if _, keys, unknown := strings.Cut(line, "has invalid keys:"); unknown {
+			if where != "" {
+				where += ": "
+			}
+			faults = append(faults, errors.New(where+"unknown keys:"+keys))
 			continue
 		}
-		if parts := strings.SplitN(line, "'", 3); len(parts) == 3 {
-			faults = append(faults, fmt.Errorf("%s: the value has the wrong type", strings.TrimPrefix(parts[1], "Config.")))
+		if where != "" {
+			mistyped = true
+			faults = append(faults, fmt.Errorf("%s: the value has the wrong type", where))
 		}
 	}
 	if len(faults) == 0 {
-		return errors.New("a value has the wrong type")
+		return errors.New("a value has the wrong type"), true
 	}
-	return errors.Join(faults...)
+	return errors.Join(faults...), mistyped
 }

@@ -35,7 +35,7 @@ func (c *Config) resolveSecrets() error {
 
 // Validate returns every fault, joined.
 func (c *Config) Validate() error {
-	return errors.Join(c.validateAddress(), c.validatePublicURL(), c.validateRest(), c.validateTelegram())
+	return errors.Join(c.validateAddress(), c.validatePublicURL(), c.validateRest(), c.validateTelegram(), c.validateRoutes())
 }
 
 func (c *Config) validateAddress() error {
@@ -118,10 +118,12 @@ func (c *Config) validateTelegram() error {
 		}
 		seen[id] = true
 		for j, chat := range t.Chats {
-			if t.Chats[j] = strings.TrimSpace(chat); !telegramChat.MatchString(t.Chats[j]) {
+			t.Chats[j] = strings.TrimSpace(chat)
+			if _, ok := canonicalTelegram(t.Chats[j]); !ok {
 				fault(fmt.Sprintf("chats[%d]", j), "must be a chat id, or chat id/topic id")
 			}
 		}
+		faults = append(faults, validateOrigins(t.Origins, fmt.Sprintf("telegram[%d].origins", i)))
 		if t.WebhookSecret != "" && !webhookSecret.MatchString(t.WebhookSecret.Reveal()) {
 			fault("webhook_secret", "must be 1-256 of A-Z a-z 0-9 _ -")
 		}
