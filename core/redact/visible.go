@@ -21,10 +21,14 @@ const Cut = "…"
 // needs more; longer piles paint over the lines above and below.
 const maxMarks = 4
 
+// maxBlanks is how many blanks may follow each other. Nobody aligns so widely by hand,
+// and whoever pads further pushes what follows out of sight.
+const maxBlanks = 64
+
 // Visible makes one line of text safe to look at. Control, format, bidirectional
 // and zero-width characters, spaces other than U+0020, fillers, variation
 // selectors, tags, private use, unassigned code points, U+FFFD, and from the
-// fifth on combining marks in a row become `\u{HEX}` with upper-case digits and
+// fifth on combining marks in a row, from the 65th on blanks, become `\u{HEX}` with upper-case digits and
 // no leading zeros. So do line feed and tab: what is shown on one line is one
 // line.
 //
@@ -55,11 +59,13 @@ func visible(s string, as layout) string {
 	var b strings.Builder
 	b.Grow(len(s) + 16)
 	b.WriteString(s[:clean])
-	marks := 0
+	marks, blanks := 0, clean-len(strings.TrimRight(s[:clean], " \t"))
 	for i := clean; i < len(s); {
 		r, size := utf8.DecodeRuneInString(s[i:])
-		marks = countMark(marks, r)
+		marks, blanks = countMark(marks, r), countBlank(blanks, r)
 		switch {
+		case blanks > maxBlanks && (r == ' ' || as == block):
+			writeMark(&b, r)
 		case as == block && (r == '\n' || r == '\t'):
 			b.WriteRune(r)
 		case as == notation && strings.ContainsRune("\"\\\n\r\t", r):
@@ -77,8 +83,12 @@ func visible(s string, as layout) string {
 
 // cleanPrefix is the length of the leading printable ASCII, which is most text.
 func cleanPrefix(s string, as layout) int {
+	blanks := 0
 	for i := range len(s) {
 		c := s[i]
+		if blanks = countBlank(blanks, rune(c)); blanks > maxBlanks {
+			return i
+		}
 		if as == block && (c == '\n' || c == '\t') {
 			continue
 		}
@@ -87,6 +97,13 @@ func cleanPrefix(s string, as layout) int {
 		}
 	}
 	return len(s)
+}
+
+func countBlank(before int, r rune) int {
+	if r == ' ' || r == '\t' {
+		return before + 1
+	}
+	return 0
 }
 
 func writeMark(b *strings.Builder, r rune) {

@@ -55,6 +55,24 @@ func TestVisible(t *testing.T) {
 }
 
 // Conformance 118: a block keeps its lines, a line does not break.
+// Padding that pushes the rest of a command out of sight is shown for what it is.
+func TestVisiblePadding(t *testing.T) {
+	t.Parallel()
+	wide := strings.Repeat(" ", 64)
+	for in, want := range map[string]string{
+		"ls" + wide + "; x":                          "ls" + wide + "; x",
+		"ls" + wide + "  ; x":                        "ls" + wide + `\u{20}\u{20}; x`,
+		"é" + wide + " x" + wide + "y":               "é" + wide + `\u{20}x` + wide + "y",
+		wide + "\n" + wide + "x":                     wide + `\u{A}` + wide + "x",
+		"\u200b" + wide[:1] + "a" + wide + " " + "b": `\u{200B} a` + wide + `\u{20}b`,
+	} {
+		require.Equal(t, want, string(redact.Visible(in)))
+	}
+	tabs := strings.Repeat("\t", 64)
+	require.Equal(t, "a"+tabs+`\u{9}\u{20}b`, string(redact.VisibleBlock("a"+tabs+"\t b")))
+	require.Equal(t, wide+"\n"+wide, string(redact.VisibleBlock(wide+"\n"+wide)))
+}
+
 func TestVisibleBlockKeepsLines(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "a\n\tb"+`\u{D}`+"\n"+`\u{200B}`, string(redact.VisibleBlock("a\n\tb\r\n\u200b")))
