@@ -82,6 +82,9 @@ type NewApproval struct {
 	ExpiresIn  Millis
 	Deliveries []PlannedDelivery
 	MaxPending int // Per runtime; 0 for no limit.
+	// OnlyExisting makes no row: it finds the one that the id or key stands for, and
+	// is ErrNotFound where a new one would be made.
+	OnlyExisting bool
 }
 
 // Created is the answer of Create.

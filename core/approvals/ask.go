@@ -31,6 +31,9 @@ func (s *Service) Ask(ctx context.Context, c core.Caller, ask Ask) (Asked, error
 	if err != nil {
 		return Asked{}, err
 	}
+	if err := s.checkReviewers(ctx, &draft); err != nil {
+		return s.askedBefore(ctx, draft, err)
+	}
 	for range evaluations {
 		asked, err := s.evaluateAndCreate(ctx, &ask, draft, detail)
 		if errors.Is(err, core.ErrPolicyChanged) {
@@ -75,7 +78,21 @@ func (s *Service) describe(ctx context.Context, c core.Caller, ask *Ask) (core.A
 		}
 	}
 	a.Ref = core.ResolutionRef(a.Kind, a.ID)
-	return a, d.Detail, s.checkReviewers(ctx, &a)
+	return a, d.Detail, nil
+}
+
+// askedBefore answers a call whose reviewers will not do: where the same was asked
+// while they did, with the row that it made, so that no answer is lost because
+// somebody has left since; otherwise with the fault.
+func (s *Service) askedBefore(ctx context.Context, draft core.Approval, fault error) (Asked, error) {
+	if !errors.Is(fault, core.ErrInvalid) {
+		return Asked{}, fault
+	}
+	created, err := s.deps.Store.Create(ctx, core.NewApproval{Approval: draft, OnlyExisting: true})
+	if err != nil {
+		return Asked{}, fault
+	}
+	return Asked{Approval: created.Approval, Existing: true}, nil
 }
 
 // evaluateAndCreate is one attempt under one generation of the rules.

@@ -243,3 +243,26 @@ func TestAskAgainAfterAnUpgradeFindsTheSameRow(t *testing.T) {
 		require.ErrorIs(t, err, core.ErrIdempotencyConflict, field)
 	}
 }
+
+// The answer of somebody who has left since is still the answer.
+func TestAskAgainAfterAReviewerLeft(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	bob := k.person("bob", core.RoleAdmin)
+	same := func(q *approvals.Ask) {
+		q.IdempotencyKey, q.Continuation, q.Reviewers = "call-1", core.ContinuationDurable, []string{"bob"}
+	}
+	a := k.ask(same)
+	answer := k.answer(&a, core.DecisionAllowOnce)
+	answer.Caller = bob
+	require.True(t, k.resolve(answer).Applied)
+	disabled := true
+	_, err := k.store.ChangePrincipal(t.Context(), core.ChangePrincipal{ID: "bob", Disabled: &disabled})
+	require.NoError(t, err)
+	again, err := k.service.Ask(t.Context(), k.token, question(same))
+	require.NoError(t, err)
+	require.True(t, again.Existing)
+	require.Equal(t, core.StatusAllowed, again.Approval.Status)
+	_, err = k.service.Ask(t.Context(), k.token, question(same, func(q *approvals.Ask) { q.IdempotencyKey = "call-2" }))
+	require.ErrorIs(t, err, core.ErrInvalid, "nobody is asked who may not answer")
+}

@@ -34,6 +34,9 @@ func (t *tx) create(c core.NewApproval) (core.Created, error) {
 	if err != nil || existing.Existing {
 		return existing, err
 	}
+	if c.OnlyExisting {
+		return core.Created{}, core.ErrNotFound
+	}
 	if err := t.underLimit(&a, c.MaxPending); err != nil {
 		return core.Created{}, err
 	}

@@ -12,6 +12,7 @@ func idempotencySpecs() []spec {
 	return []spec{
 		{"K26 the same key and content is the same row", keySame},
 		{"K26 the same key with other content is a conflict", keyConflict},
+		{"a row is only found where none is to be made", onlyExisting},
 		{"R10 keys belong to their runtime", keyPerRuntime},
 		{"C8 the same given id and content is the same row", givenSame},
 		{"C13 a given id with other content is refused", givenConflict},
@@ -61,6 +62,24 @@ func keyConflict(k *kit) {
 	k.deny(made.ID)
 	_, err = k.Create(k.ctx, k.ask(withKey("key", "other content")))
 	require.ErrorIs(k.t, err, core.ErrIdempotencyConflict)
+}
+
+func onlyExisting(k *kit) {
+	only := func(c *core.NewApproval) { c.OnlyExisting = true }
+	_, err := k.Create(k.ctx, k.ask(withKey("key", "content"), only))
+	require.ErrorIs(k.t, err, core.ErrNotFound)
+	_, err = k.Create(k.ctx, k.ask(only))
+	require.ErrorIs(k.t, err, core.ErrNotFound)
+	made := k.create(withKey("key", "content"))
+	k.same(made, k.again(withKey("key", "content"), only))
+	_, err = k.Create(k.ctx, k.ask(withKey("key", "other content"), only))
+	require.ErrorIs(k.t, err, core.ErrIdempotencyConflict)
+	k.advanceTo(made.ExpiresAt)
+	_, err = k.Create(k.ctx, k.ask(withKey("key", "content"), only))
+	require.ErrorIs(k.t, err, core.ErrNotFound, "it would be asked anew")
+	page, err := k.List(k.ctx, core.ListQuery{})
+	require.NoError(k.t, err)
+	require.Len(k.t, page.Approvals, 1)
 }
 
 func keyPerRuntime(k *kit) {
