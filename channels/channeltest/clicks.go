@@ -21,6 +21,7 @@ func clickCases() []testCase {
 	return []testCase{
 		{"every_button_decodes_82_90", everyButton},
 		{"click_tells_who_and_where_91", whoAndWhere},
+		{"accounts_that_may_not_decide_say_why", refusedAccounts},
 		{"platform_copy_for_adoption", platformCopy},
 		{"forwarded_copy_is_not_ours", forwardedCopy},
 		{"forged_and_foreign_payloads_84_85", forged},
@@ -98,6 +99,25 @@ func whoAndWhere(t *testing.T, b *bundle) {
 		require.NotEmpty(t, c.Actor.Label)
 		require.Empty(t, c.Actor.Refused)
 	}
+}
+
+func refusedAccounts(t *testing.T, b *bundle) {
+	in := new(Inbox)
+	b.receive(t, b.ch, in)
+	locator, _ := b.send(t, b.Group, pending())
+	n := 0
+	for person, why := range b.Refused {
+		b.press(t, Press{Person: person, Message: locator, Label: "Deny"})
+		n++
+		clicks, err := in.AwaitClicks(b.ctx, n)
+		require.NoError(t, err)
+		require.Equal(t, person, clicks[n-1].Actor.ID, "people are told which id was seen")
+		require.Equal(t, why, clicks[n-1].Actor.Refused)
+	}
+	b.press(t, Press{Person: b.Other, Message: locator, Label: "Deny"})
+	clicks, err := in.AwaitClicks(b.ctx, n+1)
+	require.NoError(t, err)
+	require.Empty(t, clicks[n].Actor.Refused)
 }
 
 func platformCopy(t *testing.T, b *bundle) {

@@ -42,6 +42,9 @@ type Harness struct {
 	// and hands it out again until then. Elsewhere the person sees an error when
 	// nobody listens, and presses again.
 	Redelivers bool
+	// Refused names accounts in the shared chat that may never decide, each with the
+	// words that say why; nil where no such account can press a button.
+	Refused map[string]string
 	// PromptsPlaced is true where a prompt is a message with a locator, which
 	// Placed records; elsewhere it is a dialog that carries the prompt's id.
 	PromptsPlaced bool

@@ -31,6 +31,9 @@ func (c *Channel) answer(ctx context.Context, p *payload, opened *opening, a cha
 		}
 		a.Text = dialogNoOpen
 	}
+	if a.Text == "" && opened != nil {
+		a.Text = dialogNothing // Or it would stay empty on the screen.
+	}
 	if a.Text == "" {
 		return
 	}

@@ -30,11 +30,12 @@ const (
 )
 
 const (
-	dialogWait   = "One moment …"
-	dialogSend   = "Send"
-	dialogClose  = "Close"
-	dialogLabel  = "Your text"
-	dialogNoOpen = "I could not open a form for your text, so nothing was changed. Please press again."
+	dialogWait    = "One moment …"
+	dialogSend    = "Send"
+	dialogClose   = "Close"
+	dialogLabel   = "Your text"
+	dialogNothing = "There is nothing to fill in here. Nothing was changed."
+	dialogNoOpen  = "I could not open a form for your text, so nothing was changed. Please press again."
 )
 
 // opening is a dialog on its way to the screen. It is opened before anything is

@@ -52,7 +52,26 @@ func world(t *testing.T) *fake.Server {
 	s.AddUser(fake.User{ID: owner, Name: "olga"})
 	s.AddUser(fake.User{ID: other, Name: "omar"})
 	s.AddChannel(shared)
+	s.AddUser(fake.User{ID: "U0BOT0002", Name: "bot", Bot: true})
+	s.AddUser(fake.User{ID: "U0APP0001", Name: "app", AppUser: true})
+	s.AddUser(fake.User{ID: "U0GUEST01", Name: "guest", Guest: true})
+	s.AddUser(fake.User{ID: "U0GUEST02", Name: "guest2", SingleOnly: true})
+	s.AddUser(fake.User{ID: "U0GONE001", Name: "gone", Deleted: true})
+	s.AddUser(fake.User{ID: "U0STRANGE", Name: "stranger", Stranger: true})
+	s.AddUser(fake.User{ID: "U0CONNECT", Name: "connect", Team: "T0ELSE001"})
+	s.AddUser(fake.User{ID: "U0HIDDEN1", Name: "hidden", Hidden: true})
 	return s
+}
+
+// refused is how each kind of account is told why it may not decide.
+func refused() map[string]string {
+	return map[string]string{
+		"U0BOT0002": "a bot", "U0APP0001": "a bot",
+		"U0GUEST01": "a guest of the workspace", "U0GUEST02": "a guest of the workspace",
+		"U0GONE001": "a deactivated account",
+		"U0STRANGE": "a member of another workspace", "U0CONNECT": "a member of another workspace",
+		"U0HIDDEN1": "an account that the workspace does not know",
+	}
 }
 
 func codec(t *testing.T) *callbacks.Codec {
@@ -124,6 +143,7 @@ func harness(t *testing.T) *channeltest.Harness {
 		Platform: platform(s),
 		Direct:   owner, Group: shared, Thread: thread, Owner: owner, Other: other, Realm: realm,
 		Secrets:      []string{fake.BotToken, fake.AppToken, s.Host(), "ticket=", "/actions/"},
+		Refused:      refused(),
 		PayloadLimit: 2_000, EditDeleted: core.OutcomeRetired,
 		ReplyAddress: func(address, locator string) string {
 			if strings.Contains(address, "/") {

@@ -135,7 +135,7 @@ func (c *Channel) text(p *payload, who channels.Actor) (channels.Text, bool) {
 		k := p.command
 		t.Text, t.MessageID = typed(k.text), k.trigger
 		t.Chat, t.Direct = placeOf(k.channel, "", who.ID).String(), direct(k.channel)
-		if strings.HasPrefix(t.Text, "/start") { // A code in a command is seen by nobody else.
+		if private(t.Text) {
 			t.Chat, t.Direct = who.ID, true
 		}
 	case p.dialog != nil:
@@ -173,6 +173,18 @@ func typed(text string) string {
 		word = "start"
 	}
 	return strings.TrimSpace("/" + word + " " + rest)
+}
+
+// private reports whether a command is between one person and the bot wherever it is
+// typed: nobody else sees it, nor its answer. The others are about the cards of the
+// place.
+func private(command string) bool {
+	word, _, _ := strings.Cut(command, " ")
+	switch strings.ToLower(word) {
+	case "/start", "/pending", "/whoami", "/help":
+		return true
+	}
+	return false
 }
 
 var textCommand = regexp.MustCompile(`(^|[\s(“"])/(approve|deny|pending|whoami)\b`)

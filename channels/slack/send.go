@@ -114,8 +114,8 @@ const (
 	partBlocks = 4     // Of one message.
 )
 
-// SendDetail implements channels.Detailer: messages in the card's thread, at most six
-// for the 64 KiB that a detail can have. Errors: *channels.Error. A call that fails
+// SendDetail implements channels.Detailer: messages in the card's thread, six for 64 KiB
+// of plain text and more where it has to be escaped. Errors: *channels.Error. A call that fails
 // half-way is repeated from the start: reading a part twice does no harm.
 func (c *Channel) SendDetail(ctx context.Context, to, card string, shown presentation.Card) error {
 	a, err := parseAddress(to)

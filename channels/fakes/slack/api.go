@@ -177,9 +177,9 @@ func rejection(op fakes.Op) string {
 		return "view_too_large"
 	case fakes.OpLookup:
 		return "user_not_visible"
-	case fakes.OpAny, fakes.OpDelete, fakes.OpReceive, fakes.OpCheck, fakes.OpFile:
+	default:
+		return "access_denied"
 	}
-	return "access_denied"
 }
 
 // misbehave plays a fault. It returns true when that was the answer.

@@ -20,7 +20,7 @@ const (
 	BotID    = "B0BOT0001"
 	BotToken = "xoxb-1000000001-1000000002-fakeSecretOfTheBot"
 	AppToken = "xapp-1-A0FAKE001-1000000003-fakeSecretOfTheApp"
-	Secret   = "fakeSigningSecret0123456789abcdef" //nolint:gosec // Of a fake.
+	Secret   = "fakeSigningSecret0123456789abcdef"
 )
 
 // Config of a fake.
