@@ -24,6 +24,13 @@
 //	                  the chat moved ─▶ the same row, at the new address, at once
 //	                  same address as another row ─▶ closed: duplicate
 //
+// Where cards go is the Planner's business: a routing table, read when an approval
+// is made and again when one of its cards fails for good. Its answer is written
+// with the approval, also what comes later: the steps of an escalation are rows
+// that are due later, and an answer before then drops them. A destination that
+// failed for good is marked in the write that closes its row, left out of plans for
+// a growing while, and mended by the next card that arrives.
+//
 // What the package promises:
 //
 //   - Before the first byte of a call, the row says that it is under way and what
