@@ -103,6 +103,9 @@ type Lookup struct {
 	// refuse as one that does not exist. "" and nil do not restrict.
 	Runtime string
 	Viewer  *Principal
+	// Expired, when it is not nil, becomes true where this very read recorded that
+	// the deadline had come: its caller then tells the others.
+	Expired *bool
 }
 
 // MaxPage is the largest page of a list (R165).

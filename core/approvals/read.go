@@ -67,13 +67,20 @@ func (s *Service) look(ctx context.Context, c core.Caller, l core.Lookup) (*core
 	return a, nil
 }
 
-// read keeps the row off the caller's frame.
+// read keeps the row off the caller's frame. Where it is the read that ends an
+// approval whose time is over, it tells the others.
 //
 //go:noinline
 func (s *Service) read(ctx context.Context, l core.Lookup) (*core.Approval, error) {
+	expired := false
+	l.Expired = &expired
 	a, err := s.deps.Store.Approval(ctx, l)
 	if err != nil {
 		return nil, err
+	}
+	if expired {
+		s.ended(ctx, &a)
+		s.publish(ctx, hintOf(&a))
 	}
 	return &a, nil
 }

@@ -122,3 +122,25 @@ func TestSweep(t *testing.T) {
 	}, long, 5*time.Millisecond)
 	require.Equal(t, core.StatusExpired, k.read(a.ID).Status)
 }
+
+// R201, R202: whoever reads first at the deadline records the expiry, and it is told
+// and counted once, like any other end.
+func TestExpiryByReadingIsTold(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	heard := make(chan core.Hint, 4)
+	k.background(func(ctx context.Context) error {
+		return k.bus.Subscribe(ctx, func(h core.Hint) { heard <- h })
+	})
+	require.Equal(t, core.Hint{}, <-heard, "the subscription stands")
+	a := k.ask()
+	require.Equal(t, a.ID, (<-heard).ApprovalID)
+	k.advance(time.Duration(core.LiveExpiry) * time.Millisecond)
+	for range 2 {
+		got, err := k.service.Get(t.Context(), k.token, core.Lookup{ID: a.ID})
+		require.NoError(t, err)
+		require.Equal(t, core.StatusExpired, got.Status)
+	}
+	require.Equal(t, core.Hint{ApprovalID: a.ID, Revision: 2, Deliveries: true}, <-heard)
+	require.Equal(t, []core.Reason{core.ReasonTimeout}, k.seen.ended)
+}

@@ -265,7 +265,7 @@ func (s *Store) Approval(ctx context.Context, l core.Lookup) (core.Approval, err
 	}
 	a, err := findApproval(s.read(ctx), s.rows, query, args...)
 	if err == nil && a.Due(s.clock.now()) {
-		a, err = s.overdue(ctx, a.ID)
+		a, err = s.overdue(ctx, a.ID, l.Expired)
 	}
 	if err != nil {
 		return core.Approval{}, fmt.Errorf("read approval: %w", err)
@@ -273,9 +273,21 @@ func (s *Store) Approval(ctx context.Context, l core.Lookup) (core.Approval, err
 	return a, nil
 }
 
-// overdue reads a row whose deadline has come, and applies it.
-func (s *Store) overdue(ctx context.Context, id string) (core.Approval, error) {
-	return write(ctx, s, foreground, func(t *tx) (core.Approval, error) { return t.fresh(id) })
+// overdue reads a row whose deadline has come, and applies it. It says so in expired
+// if nobody else was faster.
+func (s *Store) overdue(ctx context.Context, id string, expired *bool) (core.Approval, error) {
+	done, err := write(ctx, s, foreground, func(t *tx) (core.Decided, error) {
+		a, err := t.find(id)
+		if err != nil || !a.Due(t.now) {
+			return core.Decided{Approval: a}, err
+		}
+		err = t.expire(&a)
+		return core.Decided{Approval: a, Expired: err == nil}, err
+	})
+	if expired != nil && err == nil {
+		*expired = done.Expired
+	}
+	return done.Approval, err
 }
 
 // lookup builds one of a bounded number of texts, so that each is prepared once.
