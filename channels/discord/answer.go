@@ -1,0 +1,237 @@
+package discord
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/bwmarrin/discordgo"
+
+	"github.com/saysohq/sayso/channels"
+	"github.com/saysohq/sayso/core"
+)
+
+// How hard an answer is tried.
+const (
+	answerTries    = 3
+	answerPatience = 10 * time.Second
+	// responseTime bounds the first response, which the platform takes for 3 s.
+	responseTime = 3 * time.Second
+	firstPause   = 500 * time.Millisecond
+)
+
+const (
+	answerNoPrompt = "I could not ask for your text here, so nothing was changed. Please press the button again."
+	answerNothing  = "There is nothing to do here."
+)
+
+// The dialog of a prompt.
+const (
+	dialogPrefix   = "sayso-prompt:" // Stands before the prompt's id.
+	noteField      = "note"
+	noteLabel      = "Your note"
+	maxNote        = 1_000 // Characters; the record keeps as many.
+	maxPlaceholder = 100
+	maxDialogText  = 1_000
+)
+
+// response is the first response to an interaction.
+type response struct {
+	Type discordgo.InteractionResponseType `json:"type"`
+	Data any                               `json:"data,omitempty"`
+}
+
+// exchange is one interaction and the answers that it takes: one response within
+// 3 s, and follow-ups once that was made without a word.
+type exchange struct {
+	c     *Channel
+	id    string
+	token string
+	kind  int
+	late  *time.Timer // Acknowledges without an answer.
+
+	mu    sync.Mutex
+	state exchangeState
+}
+
+type exchangeState int
+
+const (
+	stateFresh        exchangeState = iota // The platform waits for the response.
+	stateAcknowledged                      // It was made without an answer; the answer follows.
+	stateDone
+)
+
+// exchange opens the answering of an interaction that has just arrived. ctx outlives
+// a stop of the channel.
+func (c *Channel) exchange(ctx context.Context, i *interaction) *exchange {
+	x := &exchange{c: c, id: i.ID, token: i.Token, kind: i.Type}
+	x.late = time.AfterFunc(c.cfg.Late, func() { x.acknowledge(ctx) })
+	return x
+}
+
+// acknowledge tells the platform that an answer will come. What was said without a
+// word can never contradict what is said later. Whether it got through or not, the
+// answer is a follow-up from here on.
+func (x *exchange) acknowledge(ctx context.Context) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.state != stateFresh {
+		return
+	}
+	x.state = stateAcknowledged
+	r := response{Type: discordgo.InteractionResponseDeferredMessageUpdate}
+	if x.kind == interactionCommand {
+		r = response{Type: discordgo.InteractionResponseDeferredChannelMessageWithSource, Data: map[string]int{"flags": flagEphemeral}}
+	}
+	x.unanswered(ctx, x.respond(ctx, r))
+}
+
+// answer gives the one answer. It is private; a click or dialog may be ended without
+// a word, a command may not.
+func (x *exchange) answer(ctx context.Context, a channels.Answer) {
+	x.late.Stop()
+	x.mu.Lock() // Waits for an acknowledgement under way.
+	defer x.mu.Unlock()
+	defer func() { x.state = stateDone }()
+	switch x.state {
+	case stateDone:
+		return
+	case stateFresh:
+		x.unanswered(ctx, x.first(ctx, a))
+	case stateAcknowledged:
+		x.unanswered(ctx, x.follow(ctx, a))
+	}
+}
+
+func (x *exchange) first(ctx context.Context, a channels.Answer) *channels.Error {
+	if a.Prompt != nil {
+		dialog, ok := dialogOf(a.Prompt)
+		if ok && x.kind != interactionDialog {
+			failed := x.respond(ctx, response{Type: discordgo.InteractionResponseModal, Data: dialog})
+			if failed == nil || failed.Class != core.FailureRejected {
+				return failed
+			}
+		}
+		a = channels.Answer{Text: answerNoPrompt, Alert: true}
+	}
+	if a.Text == "" && x.kind != interactionCommand {
+		return x.respond(ctx, response{Type: discordgo.InteractionResponseDeferredMessageUpdate})
+	}
+	return x.respond(ctx, response{Type: discordgo.InteractionResponseChannelMessageWithSource, Data: x.c.private(ctx, a)})
+}
+
+// follow answers after the acknowledgement, for which a dialog is too late.
+func (x *exchange) follow(ctx context.Context, a channels.Answer) *channels.Error {
+	if a.Prompt != nil {
+		a = channels.Answer{Text: answerNoPrompt, Alert: true}
+	}
+	method, path := http.MethodPost, "webhooks/"+x.c.appID+"/"+x.token
+	if x.kind == interactionCommand { // Its acknowledgement stands in the chat and waits.
+		method, path = http.MethodPatch, path+"/messages/@original"
+	} else if a.Text == "" {
+		return nil
+	}
+	body := x.c.private(ctx, a)
+	return x.c.persist(ctx, answerPatience, func(ctx context.Context) *channels.Error {
+		_, failed := x.c.call(ctx, opAnswer, method, path, body, nil)
+		return failed
+	})
+}
+
+func (x *exchange) respond(ctx context.Context, r response) *channels.Error {
+	return x.c.persist(ctx, responseTime, func(ctx context.Context) *channels.Error {
+		_, failed := x.c.call(ctx, opAnswer, http.MethodPost, "interactions/"+x.id+"/"+x.token+"/callback", r, nil)
+		return failed
+	})
+}
+
+// unanswered notes an answer that did not get through; it changes nothing that was
+// decided, and the card tells the truth.
+func (x *exchange) unanswered(ctx context.Context, failed *channels.Error) {
+	if failed != nil {
+		x.c.log.LogAttrs(ctx, slog.LevelDebug, "not answered", slog.String("reason", failed.Error()))
+	}
+}
+
+// dialogOf is the form of a prompt: the question, and one field. ok is false for an
+// id that the platform would not carry.
+func dialogOf(p *channels.Prompt) (dialog map[string]any, ok bool) {
+	id := dialogPrefix + p.ID
+	if p.ID == "" || units(id) > maxCustomID {
+		return nil, false
+	}
+	title, _ := cut(firstOf(clean(p.Title), noteLabel), maxModalName)
+	placeholder, _ := cut(clean(p.Placeholder), maxPlaceholder)
+	field := map[string]any{
+		"type": discordgo.TextInputComponent, "custom_id": noteField, "style": discordgo.TextInputParagraph,
+		"required": true, "min_length": 1, "max_length": maxNote,
+	}
+	if placeholder != "" {
+		field["placeholder"] = placeholder
+	}
+	const labelComponent = 18 // Newer than the library.
+	components := []any{map[string]any{"type": labelComponent, "label": noteLabel, "component": field}}
+	if question, _ := fit(clean(firstOf(p.Dialog, p.Text)), maxDialogText, escape); question != "" {
+		components = append([]any{map[string]any{"type": discordgo.TextDisplayComponent, "content": question}}, components...)
+	}
+	return map[string]any{"custom_id": id, "title": title, "components": components}, true
+}
+
+// private is an answer that one person alone sees.
+func (c *Channel) private(ctx context.Context, a channels.Answer) outgoing {
+	out := c.said(ctx, a).body()
+	out.Flags = flagEphemeral
+	return out
+}
+
+// said lays an answer out.
+func (c *Channel) said(ctx context.Context, a channels.Answer) message {
+	var m message
+	m.content, _ = fit(clean(firstOf(a.Text, answerNothing)), maxContent, escape)
+	components, _, err := c.buttons(a.Actions)
+	if err != nil {
+		c.log.LogAttrs(ctx, slog.LevelError, "answer has a button that cannot be made")
+		return m
+	}
+	m.components = components
+	return m
+}
+
+// answerText replies to a typed message.
+func (c *Channel) answerText(ctx context.Context, to locator, a channels.Answer) {
+	if a.Text == "" {
+		return
+	}
+	m := c.said(ctx, a)
+	failed := c.persist(ctx, answerPatience, func(ctx context.Context) *channels.Error {
+		_, failed := c.send(ctx, to.channel, m, to.message, "")
+		return failed
+	})
+	if failed != nil {
+		c.log.LogAttrs(ctx, slog.LevelDebug, "not answered", slog.String("reason", failed.Error()))
+	}
+}
+
+// persist repeats what answers a person while that is sure to do no harm: the
+// platform refused the call for now, or it never left. The ledger knows nothing of
+// answers, so nobody else would.
+func (c *Channel) persist(ctx context.Context, within time.Duration, try func(context.Context) *channels.Error) *channels.Error {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	for tries := 0; ; tries++ {
+		failed := try(ctx)
+		if failed == nil || tries == answerTries-1 {
+			return failed
+		}
+		again := failed.Class == core.FailureRateLimited ||
+			failed.Class == core.FailureTemporary && (failed.NotSent || errors.Is(failed, errRefused))
+		wait := max(failed.RetryAfter, firstPause<<tries)
+		if !again || wait > within || c.cfg.Pause(ctx, wait) != nil {
+			return failed
+		}
+	}
+}
