@@ -61,6 +61,12 @@ func (q *question) ask(kind core.Kind, op api.AskOperation) api.Ask {
 	return a
 }
 
+// passing reports whether nobody can come back to the question.
+func (q *question) passing() bool {
+	live := q.continuation == "" || q.continuation == string(core.ContinuationLive)
+	return q.key == "" && live
+}
+
 func newAsk(c *connection) *cobra.Command {
 	q := &question{}
 	op := api.AskOperation{}

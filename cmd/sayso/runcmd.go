@@ -27,7 +27,8 @@ func newRun(c *connection) *cobra.Command {
 		Short:   "Ask, then run exactly the command that was approved",
 		Long: "Ask with the command line, the folder and the resolved program; wait; claim the single-use\n" +
 			"grant with the hash of that very action; start exactly that program, without a shell; report\n" +
-			"what happened. The exit code is the command's own, or 10 denied, 11 expired, 12 cancelled.",
+			"what happened. The exit code is the command's own, or 10 denied, 11 expired, 12 cancelled.\n" +
+			"Stopped before the answer it takes the question back, unless --key lets it be asked again.",
 		Example: "  sayso run -- rm -r ./build",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -71,6 +72,7 @@ func (r *runner) run(ctx context.Context) error {
 		return err
 	}
 	w := newWaiting(r.c, r.client, r.question.json)
+	w.withdraw = r.question.passing() // R120: what is asked with a key can be run again.
 	a, err := w.ask(ctx, r.question.ask(core.KindExec, api.AskOperation{Tool: runTool, Arguments: arguments}), true)
 	if err != nil {
 		return err

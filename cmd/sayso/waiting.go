@@ -20,6 +20,9 @@ type waiting struct {
 	err    io.Writer
 	json   bool
 	line   *progress
+	// withdraw takes the question back when the wait is stopped: nothing would act on
+	// its answer any more.
+	withdraw bool
 }
 
 func newWaiting(c *connection, m *client.Client, asJSON bool) *waiting {
@@ -63,12 +66,25 @@ func (w *waiting) wait(ctx context.Context, id string) (*api.Answer, error) {
 	w.line.done()
 	switch {
 	case errors.Is(err, context.Canceled):
-		fmt.Fprintln(w.err, "sayso: stopped waiting; the question stands:", id)
-		return nil, exitWith(exitPending)
+		return nil, w.stopped(ctx, id)
 	case err != nil:
 		return nil, err
 	}
 	return &a, nil
+}
+
+// stopped says what becomes of the question when nobody waits for it any more.
+func (w *waiting) stopped(ctx context.Context, id string) error {
+	if w.withdraw {
+		ctx, cancel := shielded(ctx)
+		defer cancel()
+		if done, err := w.client.Cancel(ctx, id); err == nil && done.Approval.Status == core.StatusCancelled {
+			fmt.Fprintln(w.err, "sayso: stopped waiting; the question was taken back")
+			return exitWith(exitCancelled)
+		}
+	}
+	fmt.Fprintln(w.err, "sayso: stopped waiting; the question stands:", id)
+	return exitWith(exitPending)
 }
 
 // Pace of the line: it is drawn every second, and what it says is read more slowly.
