@@ -99,8 +99,9 @@ func options(data string, bot *fake.Server, log io.Writer) app.Options {
 	}
 }
 
-// start runs the service until the test ends or stop is called.
-func start(t *testing.T, data string) *running {
+// start runs the service until the test ends or stop is called; edits change its
+// configuration before.
+func start(t *testing.T, data string, edits ...func(*config.Config, *fake.Server)) *running {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
 	require.NoError(t, err)
@@ -110,6 +111,9 @@ func start(t *testing.T, data string) *running {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	o := options(data, r.bot, r.log)
+	for _, edit := range edits {
+		edit(&o.Config, r.bot)
+	}
 	ready := make(chan app.Ready, 1)
 	o.OnReady = func(a app.Ready) { ready <- a }
 	ctx, cancel := context.WithCancel(context.Background())

@@ -47,9 +47,8 @@ func Load(path string, environ []string, override func(*Config)) (Config, error)
 	}})
 	var faults error
 	if err != nil {
-		var mistyped bool
-		faults, mistyped = decodeFault(err)
-		faults = fmt.Errorf("configuration: %w", faults)
+		mistyped, fault := decodeFault(err)
+		faults = fmt.Errorf("configuration: %w", fault)
 		if mistyped { // What was left out would only be complained about again.
 			return Config{}, faults
 		}
@@ -138,8 +137,8 @@ func DefaultData(environ []string) (string, error) {
 }
 
 // decodeFault keeps the names of unknown and mistyped keys and drops the values
-// that the decoder would repeat. The second result reports a mistyped key.
-func decodeFault(err error) (fault error, mistyped bool) {
+// that the decoder would repeat. The first result reports a mistyped key.
+func decodeFault(err error) (mistyped bool, fault error) {
 	var faults []error
 	for _, line := range strings.Split(err.Error(), "\n") {
 		parts := strings.SplitN(line, "'", 3)
@@ -160,7 +159,7 @@ func decodeFault(err error) (fault error, mistyped bool) {
 		}
 	}
 	if len(faults) == 0 {
-		return errors.New("a value has the wrong type"), true
+		return true, errors.New("a value has the wrong type")
 	}
-	return errors.Join(faults...), mistyped
+	return mistyped, errors.Join(faults...)
 }
