@@ -9,12 +9,12 @@ const (
 
 	sqlDeliveriesDue = `UPDATE deliveries SET due_at = ?1, updated_at = ?1, stale_since = iif(stale_since = 0, ?1, stale_since)
 		WHERE approval_id = ?2 AND state <> 'closed'`
-	// A message that already told the outcome is opened again when the record has
-	// more to tell: a grant that was taken back, a runner that fell silent. Apart
-	// from the statement above, because naming the state there would write an index
-	// for every decision.
+	// A chat that already was told the outcome is told again when the record has more
+	// to tell: a grant that was taken back, a runner that fell silent. A message is
+	// edited; one that cannot be is followed up once more. Apart from the statement
+	// above, because naming the state there would write an index for every decision.
 	sqlReopenShown = `UPDATE deliveries SET state = 'open', outcome = ''
-		WHERE approval_id = ? AND state = 'closed' AND outcome = 'replaced'`
+		WHERE approval_id = ? AND state = 'closed' AND outcome IN ('replaced', 'retired', 'unsupported')`
 
 	sqlInsertDetail = `INSERT INTO approval_details (approval_id, text, omitted) VALUES (?, ?, ?)`
 	sqlReadDetail   = `SELECT COALESCE(d.text, ''), COALESCE(d.omitted, 0)

@@ -12,6 +12,7 @@ func truthSpecs() []spec {
 	return []spec{
 		{"only what a reader can see raises the card revision", truthCardRevision},
 		{"a grant taken back edits the closed card again", truthVoided},
+		{"a grant taken back is told beside a card that cannot be edited", truthVoidedBeside},
 		{"a runner's silence edits the closed card again", truthSilent},
 		{"a late click on an orphan drives it to the truth", truthLateOrphan},
 		{"a decision never waits behind the backoff of an older card", truthSeenRevision},
@@ -72,6 +73,35 @@ func truthVoided(k *kit) {
 	require.True(k.t, hints[0].Deliveries)
 	require.Greater(k.t, k.read(allowed.ID).CardRevision, allowed.CardRevision)
 	k.shownAgain(allowed.ID)
+}
+
+// The chat of a message that could not be edited was told "allowed" beside it; it is
+// told as well that the grant lapsed.
+func truthVoidedBeside(k *kit) {
+	for _, outcome := range []core.DeliveryOutcome{core.OutcomeRetired, core.OutcomeUnsupported} {
+		made := k.create(withCards("chat-1"))
+		k.show(k.due(1)[0], "message of "+made.ID)
+		allowed := k.allow(made.ID)
+		w := k.due(1)[0]
+		c := completeOf(w, "")
+		c.ShownRevision, c.Step, c.Then = w.Delivery.ShownRevision, core.StepFollowup, outcome
+		k.begin(w)
+		require.NoError(k.t, k.Complete(k.ctx, c))
+		told := func() {
+			w := k.due(1)[0]
+			require.Equal(k.t, core.StepFollowup, w.Delivery.Step)
+			require.Equal(k.t, outcome, w.Delivery.ClosesAs)
+			k.begin(w)
+			_, err := k.Close(k.ctx, closeOf(w, outcome))
+			require.NoError(k.t, err)
+			require.Equal(k.t, outcome, k.reread(w).Outcome)
+			require.Zero(k.t, k.nothingDue())
+		}
+		told()
+		k.advanceTo(allowed.ClaimBy)
+		k.sweep(10)
+		told()
+	}
 }
 
 func truthSilent(k *kit) {
