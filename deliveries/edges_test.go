@@ -107,7 +107,7 @@ func TestNewStartsNothingAndServesNobodyWithoutChannels(t *testing.T) {
 		m, err := deliveries.NewMetrics(prometheus.NewRegistry())
 		require.NoError(t, err)
 		w := deliveries.New(deliveries.Config{Name: "w"}, deliveries.Deps{
-			Store: h.store, Convergence: h.store, Broken: h.store, Clock: h.store, Hints: h.bus, Publisher: h.bus,
+			Store: h.store, Convergence: h.store, Broken: h.store, Cards: h.store, Clock: h.store, Hints: h.bus, Publisher: h.bus,
 			Metrics: m, Logger: slog.New(slog.DiscardHandler), Now: time.Now,
 		})
 		require.Zero(t, h.store.claims)

@@ -67,7 +67,7 @@ func (h *harness) start() {
 		served = append(served, h.wrap(c))
 	}
 	w := deliveries.New(h.cfg, deliveries.Deps{
-		Store: h.store, Rows: h.store, Broken: h.store, Convergence: h.store, Records: h.store, People: h.store, Clock: h.store,
+		Store: h.store, Rows: h.store, Broken: h.store, Cards: h.store, Convergence: h.store, Records: h.store, People: h.store, Clock: h.store,
 		Router: h.router, Hints: h.hints, Publisher: h.bus, Leases: h.leases, Channels: served, Card: h.card,
 		Metrics: m, Logger: slog.New(slog.NewJSONHandler(h.logs, nil)),
 		Now: time.Now, Jitter: func() float64 { return 0.5 },

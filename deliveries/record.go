@@ -65,7 +65,8 @@ func (t *turn) close(ctx context.Context, c core.CloseDelivery) bool {
 // while an answer is still wanted.
 func (t *turn) closeFailed(ctx context.Context, f failure) {
 	c := core.CloseDelivery{
-		Outcome: core.OutcomeFailed, Class: f.class, ErrorText: f.text, BreakRoute: f.class == core.FailureGone,
+		Outcome: core.OutcomeFailed, Class: f.class, ErrorText: f.text,
+		BreakRoute: f.class == core.FailureGone && t.address != "", // Without an address there was no chat to be broken.
 	}
 	if !t.a.Status.Terminal() {
 		next, err := t.nextRoute(ctx)
@@ -119,6 +120,9 @@ func (t *turn) release(ctx context.Context, r core.ReleaseDelivery) {
 	case r.Class != core.FailureNone:
 		t.log.InfoContext(ctx, "delivery delayed", slog.String("class", string(r.Class)),
 			slog.String("detail", r.ErrorText), slog.Int64("retry_in_ms", int64(r.RetryIn)))
+	}
+	if err == nil {
+		t.overdue(ctx, r.RetryIn)
 	}
 }
 

@@ -73,7 +73,7 @@ func deploy(t *testing.T, rules ...deliveries.Rule) *deployment {
 	require.NoError(t, err)
 	worker := deliveries.New(deliveries.Config{Name: "worker"}, deliveries.Deps{
 		Store: ledger, Rows: ledger, Convergence: ledger, Records: records, People: d.store, Router: planner,
-		Broken: d.store, Clock: records, Hints: d.bus, Publisher: d.bus, Channels: []channels.Channel{d.telegram, d.slack},
+		Broken: d.store, Cards: d.store, Clock: records, Hints: d.bus, Publisher: d.bus, Channels: []channels.Channel{d.telegram, d.slack},
 		Card: card, Metrics: metrics, Logger: quiet, Now: d.now,
 	})
 	ctx, cancel := context.WithCancel(context.Background())

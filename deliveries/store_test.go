@@ -411,11 +411,7 @@ func (m *memory) Close(_ context.Context, c core.CloseDelivery) (core.Hint, erro
 		}
 	}
 	for _, p := range c.Next {
-		m.rows[p.ID] = &core.Delivery{
-			ID: p.ID, ApprovalID: d.ApprovalID, Channel: p.Channel, Account: p.Account, Destination: p.Destination,
-			PersonID: p.PersonID, Address: p.Address, State: core.DeliveryPlanned, Step: core.StepCard,
-			DueAt: now(), GiveUpAt: now() + core.GiveUpAfter,
-		}
+		m.plan(d.ApprovalID, p)
 	}
 	a := m.approvals[d.ApprovalID]
 	if a.Status == core.StatusPending && !m.reachable && !m.hasRoute(a.ID) {
@@ -431,6 +427,30 @@ func (m *memory) BrokenRoutes(context.Context) ([]core.BrokenRoute, error) {
 		return nil, err
 	}
 	return slices.Collect(maps.Values(m.broken)), nil
+}
+
+func (m *memory) PlanCard(_ context.Context, id string, p core.PlannedDelivery) (bool, core.Hint, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.fail("plan"); err != nil {
+		return false, core.Hint{}, err
+	}
+	if m.approvals[id].Status != core.StatusPending {
+		return false, core.Hint{}, core.ErrConflict
+	}
+	if m.rows[p.ID] != nil {
+		return false, core.Hint{}, nil
+	}
+	m.plan(id, p)
+	return true, core.Hint{ApprovalID: id, Deliveries: true}, nil
+}
+
+func (m *memory) plan(id string, p core.PlannedDelivery) {
+	m.rows[p.ID] = &core.Delivery{
+		ID: p.ID, ApprovalID: id, Channel: p.Channel, Account: p.Account, Destination: p.Destination,
+		PersonID: p.PersonID, Address: p.Address, State: core.DeliveryPlanned, Step: core.StepCard,
+		CreatedAt: now(), DueAt: now() + p.After, GiveUpAt: now() + p.After + core.GiveUpAfter,
+	}
 }
 
 func (m *memory) hasRoute(id string) bool {

@@ -172,6 +172,7 @@ func (t *turn) resolve(ctx context.Context) bool {
 		t.address = l.DirectChat
 		return true
 	}
+	t.address = ""
 	t.closeFailed(ctx, failure{class: core.FailureGone, text: "no direct chat with this person"})
 	return false
 }

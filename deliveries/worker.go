@@ -67,6 +67,7 @@ type Deps struct {
 	People      People
 	Router      Router
 	Broken      core.Routes
+	Cards       core.Cards
 	Clock       core.Clock
 	Hints       core.Subscriber
 	Publisher   core.Publisher

@@ -174,7 +174,7 @@ func (b *builder) buildWorker(p *parts) error {
 		Name: newID(), PublicURL: b.Config.PublicURL, Zone: b.zone, Budgets: budgets,
 	}, deliveries.Deps{
 		Store: b.ledger, Rows: b.ledger, Convergence: b.ledger, Records: b.records, People: b.store,
-		Router: b.planner(), Broken: b.store, Leases: sqlite.Leases{Store: b.store}, Clock: b.records, Hints: b.bus, Publisher: b.bus, Channels: p.channels,
+		Router: b.planner(), Broken: b.store, Cards: b.store, Leases: sqlite.Leases{Store: b.store}, Clock: b.records, Hints: b.bus, Publisher: b.bus, Channels: p.channels,
 		Metrics: metrics, Logger: b.Logger.With("part", "deliveries"), Now: b.Now,
 	})
 	return nil
