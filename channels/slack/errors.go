@@ -131,13 +131,16 @@ func (c *Channel) call(ctx context.Context, op string, run func(context.Context)
 	defer cancel()
 	ctx, a := withAttempt(ctx)
 	err := run(ctx)
-	if err == nil {
+	got := a.got.Load()
+	switch took := got != nil && got.own && got.OK; {
+	case err == nil && took:
 		return a, nil
-	}
-	if got := a.got.Load(); got != nil && got.own && got.OK && (got.TS != "" || op == opEdit) {
+	case took && (op == opSend || op == opEdit):
 		return a, nil // It took place; the library could not read what came with it.
+	case err == nil:
+		err = errNoAnswer // The library takes an answer without an error for a success.
 	}
-	if got := a.got.Load(); got != nil && slices.Contains(layoutCodes(), a.code()) {
+	if got != nil && slices.Contains(layoutCodes(), a.code()) {
 		c.log.LogAttrs(ctx, slog.LevelError, "layout refused",
 			slog.String("op", op), slog.String("reason", a.code()), slog.String("fields", got.pointers()))
 	}

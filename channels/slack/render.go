@@ -45,6 +45,7 @@ func (m message) plain() message {
 	}
 	p := message{notice: m.notice}
 	for _, chunk := range split(text, maxBlock) {
+		p.texts = append(p.texts, chunk)
 		p.blocks = append(p.blocks, preformatted([]slack.RichTextSectionElement{slack.NewRichTextSectionTextElement(chunk, nil)}))
 	}
 	for _, b := range m.buttons {
