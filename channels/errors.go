@@ -14,6 +14,7 @@ type Error struct {
 	Op         string        // "send", "edit", "answer".
 	RetryAfter time.Duration // Rate-limited: as the platform said; 0 when it did not.
 	Whole      bool          // Rate-limited or auth: the whole account, not only this chat.
+	Single     bool          // Rate-limited: this message alone, not its chat.
 	Address    string        // Moved: the new address.
 	NotSent    bool          // Temporary: nothing left this machine, so a repeated send cannot make a second message.
 	Detail     string        // Content-free description.

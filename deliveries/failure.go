@@ -19,6 +19,7 @@ type failure struct {
 	text       string // Content-free, at most maxErrorText bytes.
 	retryAfter time.Duration
 	whole      bool
+	single     bool
 	address    string
 }
 
@@ -50,7 +51,7 @@ func read(err error) failure {
 		return failure{class: core.FailureAmbiguous, text: "no answer"}
 	}
 	f := failure{
-		class: e.Class, text: bounded(e.Detail), retryAfter: e.RetryAfter, whole: e.Whole, address: e.Address,
+		class: e.Class, text: bounded(e.Detail), retryAfter: e.RetryAfter, whole: e.Whole, single: e.Single, address: e.Address,
 	}
 	switch e.Class {
 	case core.FailureRejected, core.FailureGone, core.FailureMoved, core.FailureRateLimited, core.FailureAuth:
@@ -104,6 +105,10 @@ func (t *turn) blocked(ctx context.Context, f failure) {
 	d, whole := f.retryAfter, f.whole
 	if d <= 0 {
 		d = t.backoff()
+	}
+	if f.single { // Whatever else waits for this chat need not wait for it.
+		t.notSent(ctx, core.ReleaseDelivery{RetryIn: ceilMillis(d), Class: f.class, ErrorText: f.text})
+		return
 	}
 	if f.class == core.FailureAuth {
 		d, whole = max(d, authPause), true

@@ -247,3 +247,32 @@ func TestStoreThatIsAwayIsAskedAgain(t *testing.T) {
 		require.LessOrEqual(t, h.store.claims, 16, "no busy polling of a store that is away")
 	})
 }
+
+// A limit that concerns one message alone (Discord's for old messages) is obeyed for
+// that message; new cards of its chat do not wait for it.
+func TestLimitOfOneMessageHoldsUpNobodyElse(t *testing.T) {
+	t.Parallel()
+	const delay = 90 * time.Second
+	bubble(t, func(t *testing.T, h *harness) {
+		var refusedAt time.Time
+		h.channel.onEdit(func(string) (core.DeliveryOutcome, error) {
+			if refusedAt.IsZero() {
+				refusedAt = time.Now()
+				return "", &channels.Error{Class: core.FailureRateLimited, RetryAfter: delay, Single: true}
+			}
+			require.GreaterOrEqual(t, time.Since(refusedAt), delay)
+			return core.OutcomeReplaced, nil
+		})
+		h.open()
+		h.store.decide("a")
+		h.pass(time.Second)
+		require.False(t, refusedAt.IsZero())
+		h.store.ask("b", to("same", h.store.row("d").Address))
+		h.store.hint("b")
+		h.pass(5 * time.Second)
+		require.Equal(t, core.DeliveryOpen, h.store.row("same").State, "the chat takes new cards")
+		require.Equal(t, core.DeliveryOpen, h.store.row("d").State)
+		h.pass(2 * time.Minute)
+		require.Equal(t, core.OutcomeReplaced, h.store.row("d").Outcome)
+	})
+}

@@ -74,7 +74,8 @@ func (r refusal) failure(op string) *channels.Error {
 	case r.status == http.StatusUnauthorized:
 		e.Class, e.Whole, e.Detail = core.FailureAuth, true, "the token is refused"
 	case r.code == codeOldEdits:
-		e.Class, e.RetryAfter, e.Detail = core.FailureRateLimited, r.retryAfter, "too many edits of messages older than an hour"
+		e.Class, e.RetryAfter, e.Single = core.FailureRateLimited, r.retryAfter, true
+		e.Detail = "too many edits of messages older than an hour"
 	case r.status == http.StatusTooManyRequests, r.code == codeOpeningFast:
 		e.Class, e.RetryAfter, e.Whole, e.Detail = core.FailureRateLimited, r.retryAfter, r.global, "too many requests"
 	case r.status >= http.StatusInternalServerError:

@@ -272,7 +272,7 @@ func (s *Server) Modal(id string) (title, question, customID string, ok bool) {
 	}
 	for _, p := range i.modal.Components {
 		if p.Type == 10 {
-			question, _ = show(p.Content)
+			question, _ = Show(p.Content)
 		}
 	}
 	return i.modal.Title, question, i.modal.CustomID, true

@@ -22,9 +22,9 @@ var (
 	lineMark = regexp.MustCompile(`^(#{1,3} |-# |>>> |> |[-*+] |\d+\. )`)
 )
 
-// show reads a text as a client does: the text without its markup, and whatever
+// Show reads a text as a client does: the text without its markup, and whatever
 // would become a mention, link or emoji.
-func show(s string) (text string, pings []string) {
+func Show(s string) (text string, pings []string) {
 	var v seen
 	v.read(s)
 	return v.text.String(), v.pings

@@ -94,10 +94,10 @@ func (m *message) locator() string { return m.channel.id + ":" + m.id }
 
 // shown is the text of a message as a person reads it.
 func (m *message) shown() (text string, pings []string) {
-	text, pings = show(m.content)
+	text, pings = Show(m.content)
 	for _, e := range m.embeds {
 		for _, part := range append([]string{e.Title, e.Description}, fieldTexts(e)...) {
-			more, found := show(part)
+			more, found := Show(part)
 			text, pings = text+"\n"+more, append(pings, found...)
 		}
 	}
