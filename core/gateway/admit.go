@@ -67,7 +67,7 @@ func (g *Gateway) identify(r *http.Request) *problem {
 // throttle limits how often a runtime may call.
 func (g *Gateway) throttle(_ *huma.Operation, r *http.Request) *problem {
 	c := callOf(r.Context())
-	if c.caller.Token == nil {
+	if c.caller.Token == nil || c.throttled {
 		return nil
 	}
 	wait, ok := g.limiter.take(c.caller.Token.Runtime, g.deps.Now())

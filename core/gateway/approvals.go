@@ -139,24 +139,33 @@ func (g *Gateway) answered(ctx context.Context, c core.Caller, a *core.Approval)
 // wait ends early with the record as it is: the caller asks another replica, or
 // this one after its restart. A wait decides nothing, so nothing is lost with it.
 func (g *Gateway) wait(ctx context.Context, c core.Caller, w *approvals.WaitRequest) (*core.Approval, error) {
+	if a := callOf(ctx).rested; a != nil {
+		return a, nil
+	}
 	if w.For <= 0 {
 		return g.read(ctx, c, w.Lookup)
 	}
 	g.hold(ctx, w.For)
 	waiting, done := g.stop.bind(ctx)
 	defer done()
-	a, err := g.deps.Approvals.Wait(waiting, c, *w)
+	a, err := g.await(waiting, c, w)
 	if err != nil && ctx.Err() == nil && errors.Is(context.Cause(waiting), errStopping) {
 		return g.read(ctx, c, w.Lookup)
 	}
-	return kept(a), err
+	return a, err
 }
 
-// kept moves a record to the heap, and not before there is one: while a caller
-// waits, nothing stands there for it.
+// await is where callers rest: its frame holds one record, and the frames above
+// it none.
 //
 //go:noinline
-func kept(a core.Approval) *core.Approval { return &a }
+func (g *Gateway) await(ctx context.Context, c core.Caller, w *approvals.WaitRequest) (*core.Approval, error) {
+	a, err := g.deps.Approvals.Wait(ctx, c, *w)
+	if err != nil {
+		return nil, err
+	}
+	return kept(a), nil
+}
 
 // read is apart from wait to keep the frame of wait small.
 //
@@ -165,6 +174,12 @@ func (g *Gateway) read(ctx context.Context, c core.Caller, l core.Lookup) (*core
 	a, err := g.deps.Approvals.Get(ctx, c, l)
 	return kept(a), err
 }
+
+// kept moves a record to the heap, and not before there is one: while a caller
+// waits, nothing stands there for it.
+//
+//go:noinline
+func kept(a core.Approval) *core.Approval { return &a }
 
 type listInput struct {
 	Status  core.Status `query:"status" enum:"pending,allowed,denied,expired,cancelled"`

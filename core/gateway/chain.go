@@ -21,8 +21,11 @@ type call struct {
 	route    string // The matched pattern, never the path: paths hold callers' ids.
 	code     string // Of the problem; "" for none.
 	caller   core.Caller
-	operator bool                // The request came through the admin socket.
-	out      http.ResponseWriter // For the connection's deadlines.
+	operator bool // The request came through the admin socket.
+
+	throttled bool                // Its turn was taken from the caller's budget already.
+	rested    *core.Approval      // What it has waited for already; nil when it did not.
+	out       http.ResponseWriter // For the connection's deadlines.
 }
 
 type callKey struct{}
@@ -195,6 +198,9 @@ func (g *Gateway) serve(mux *http.ServeMux, w http.ResponseWriter, r *http.Reque
 		return
 	}
 	callOf(r.Context()).route = pattern
+	if pattern == restRoute {
+		g.rest(r)
+	}
 	mux.ServeHTTP(w, r)
 }
 

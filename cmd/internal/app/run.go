@@ -115,6 +115,7 @@ func (p *parts) run(ctx context.Context, o Options, listener net.Listener, admin
 	for _, c := range p.channels {
 		edges.Go(func() error { return supervise(edgeCtx, o.Logger, c, p.pipeline) })
 	}
+	edges.Go(func() error { return tidy(edgeCtx) })
 	edges.Go(func() error { // A worker that fails ends the edges too.
 		select {
 		case <-failedWork.Done():

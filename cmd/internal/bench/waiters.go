@@ -16,7 +16,7 @@ const (
 	streamTarget = 32 << 10
 	wakeTarget   = 500 * time.Millisecond
 	dialers      = 64 // Connections made at a time: a listener's backlog is short.
-	releaseFor   = 2 * time.Second
+	releaseFor   = 4 * time.Second
 )
 
 // parked are waiting connections, one per approval.
@@ -70,7 +70,7 @@ func (b *bench) park(ctx context.Context, l *lab, s *server, n int, open func(id
 	if err := s.settle(ctx); err != nil {
 		return nil, err
 	}
-	select { // The runtime gives back what it needed only to get here.
+	select { // The service gives back what it needed only to get here.
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-time.After(releaseFor):
