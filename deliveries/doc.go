@@ -39,6 +39,8 @@
 //     an edit or a follow-up is repeated until it is confirmed.
 //   - A platform's retry_after is never shortened; final answers have slots of
 //     their own, and new cards keep a quarter of every budget.
+//   - A card that does not get through takes its next route before it is given up,
+//     and a chat that is closed to us is reported once.
 //   - One call at a time in each chat; a chat that hangs holds half of its
 //     account's slots at most; a row that always fails waits with backoff up to
 //     10 minutes and holds up nothing behind it.

@@ -1,8 +1,10 @@
 package deliveries_test
 
 import (
+	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -96,4 +98,29 @@ func TestCovers(t *testing.T) {
 	} {
 		require.Equal(t, test.want, test.first.Covers(&test.second), name)
 	}
+}
+
+// The pattern language against another engine's reading of it, and the promise of
+// Covers against what both rules fit.
+func FuzzMatch(f *testing.F) {
+	for _, seed := range [][3]string{{"a*", "ab*c", "abxc"}, {"*", "", ""}, {"a*b*", "a*bb", "aabb"}, {"a", "a", "a"}, {"**", "*a*", "é"}} {
+		f.Add(seed[0], seed[1], seed[2])
+	}
+	f.Fuzz(func(t *testing.T, first, second, text string) {
+		if !utf8.ValidString(first) || !utf8.ValidString(text) {
+			return // The other engine reads such text in its own way.
+		}
+		parts := strings.Split(first, "*")
+		for i := range parts {
+			parts[i] = regexp.QuoteMeta(parts[i])
+		}
+		engine := regexp.MustCompile(`(?s)\A` + strings.Join(parts, ".*") + `\z`)
+		require.Equal(t, engine.MatchString(text), deliveries.Glob(first, text))
+		before := deliveries.Match{Agents: []string{first}}
+		behind := deliveries.Match{Agents: []string{second}}
+		a := core.Approval{Agent: text}
+		if before.Covers(&behind) && behind.Fits(&a) {
+			require.True(t, before.Fits(&a))
+		}
+	})
 }

@@ -19,7 +19,8 @@ const (
 	sqlDeleteApproval = `DELETE FROM approvals WHERE id = ?`
 )
 
-// endedNow are the small things that are of no use once their time, ?1, has come.
+// endedNow are the small things that are of no use once their time, ?1, has come;
+// the last are the broken routes of people who have no link there any more.
 func endedNow() []string {
 	return []string{
 		`DELETE FROM sessions WHERE expires_at <= ?1 OR ended_at <> 0`,
