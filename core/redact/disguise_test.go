@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/saysohq/sayso/core"
+	"github.com/saysohq/sayso/core/redact"
 )
 
 // Whatever reads a quoted text once more (a shell behind -c, eval, another machine)
@@ -62,4 +63,14 @@ func TestQuotedSecretsStayHidden(t *testing.T) {
 		d := describe(t, core.RawAction{Kind: core.KindExec, Tool: "run", Arguments: raw})
 		require.Equal(t, want, d.Detail.Text)
 	}
+}
+
+// In a text a bracket behind digits makes no call of them; in a script it is code.
+func TestSecretBeforeABracket(t *testing.T) {
+	t.Parallel()
+	got, hidden := redact.Secrets("password=hunter2abc(prod)")
+	require.True(t, hidden)
+	require.NotContains(t, got, "hunter2abc")
+	d := describe(t, command(`{"command":"token=getToken(x)"}`))
+	require.Equal(t, "token=getToken(x)", d.Detail.Text)
 }

@@ -186,8 +186,8 @@ func (sc *scanner) value(v int) int {
 	if harmlessValue(text) || quote != '\'' && reference(text) {
 		return max(v, to)
 	}
-	if quote == 0 && to < len(sc.s) && sc.s[to] == '(' {
-		return to // A call: code, not a literal.
+	if quote == 0 && to < len(sc.s) && sc.s[to] == '(' && (sc.as == asScript || !strings.ContainsAny(text, "0123456789")) {
+		return to // A call: code, not a literal. In a text, names with digits are rather secrets.
 	}
 	sc.hide(from, to, quote != '\'')
 	if quote == 0 && (strings.EqualFold(text, "bearer") || strings.EqualFold(text, "basic")) {
