@@ -32,25 +32,31 @@ func (g *Gateway) rest(r *http.Request) {
 }
 
 // admitRest is what a long poll passes before it waits; nil leaves it to the
-// operation. It runs aside, because it needs more stack than the wait.
+// operation.
 func (g *Gateway) admitRest(r *http.Request) (rest *approvals.WaitRequest) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		defer func() {
-			if recover() != nil { // The operation will meet it again, and log where.
-				rest = nil
-			}
-		}()
+	aside(func() {
 		w, ok := restOf(r)
 		if !ok || g.identify(r) != nil || g.throttle(nil, r) != nil {
 			return
 		}
 		callOf(r.Context()).throttled = true
 		rest = &w
-	}()
-	<-done
+	})
 	return rest
+}
+
+// aside runs fn on a goroutine of its own and waits for it: what fn needs of stack
+// for a moment is not kept by a caller that goes on to wait. A panic of fn is the
+// caller's.
+func aside(fn func()) {
+	done := make(chan any)
+	go func() {
+		defer func() { done <- recover() }()
+		fn()
+	}()
+	if v := <-done; v != nil {
+		panic(v)
+	}
 }
 
 // restOf reads a request that waits; false leaves it to the operation.
