@@ -20,7 +20,7 @@ const (
 	OpCheck   Op = "check"
 	OpFile    Op = "file"
 	OpLookup  Op = "lookup" // Asking about a person.
-	OpOpen    Op = "open" // Opening a direct chat, where that is a call of its own.
+	OpOpen    Op = "open"   // Opening a direct chat, where that is a call of its own.
 )
 
 // FaultKind says how the platform misbehaves.
