@@ -99,6 +99,20 @@ func TestRefusedContentBreaksNoRoute(t *testing.T) {
 	})
 }
 
+// Whoever has no link any more has no chat that could be broken.
+func TestMissingLinkBreaksNoRoute(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, h *harness) {
+		h.store.reachable = true
+		h.store.ask("a", person("d", "p"))
+		h.start()
+		h.pass(time.Minute)
+		require.Equal(t, core.FailureGone, h.store.row("d").LastError)
+		require.False(t, h.store.closes[0].BreakRoute)
+		require.Zero(t, h.logs.count(brokeLine))
+	})
+}
+
 // A failed card takes the next step of an escalation at once, in the same write.
 func TestFailedCardHastensTheNext(t *testing.T) {
 	t.Parallel()

@@ -57,6 +57,8 @@ func TestHotStatementsUseTheirIndexes(t *testing.T) {
 		"adopt":           {sqlAdoptable, []any{"x", "telegram", "b", "a", "l"}, "deliveries"},
 		"last event":      {sqlInsertEvent, []any{"x", 1, "t", "r", "x", "", 1, "{}"}, "events"},
 		"unconverged":     {sqlUnconverged, nil, "deliveries_live"},
+		"mend":            {sqlMendRoute, []any{"telegram", "b", "chat:x"}, "broken_routes USING PRIMARY KEY"},
+		"hasten":          {sqlHasten, []any{1, 2, "d", "x"}, "deliveries"},
 		"forgotten":       {sqlMarkForgotten, []any{1, 1}, "deliveries_live"},
 	} {
 		var plan []string
