@@ -102,7 +102,7 @@ func TestGoldenCards(t *testing.T) {
 func TestBlocksStayWithinTheirLimits(t *testing.T) {
 	t.Parallel()
 	for _, unit := range []string{"x", "<", "&", "𝒳", "\n", "\x00", "<!channel> "} {
-		for _, n := range []int{1, 200, 2_990, 3_010, 9_000} {
+		for _, n := range []int{1, 2_990, 3_010} {
 			text := strings.Repeat(unit, n)
 			card := goldenCards()["exec_pending"]
 			card.Command, card.Summary, card.Title = text, text, text

@@ -54,7 +54,7 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
 	m, known := methods()[name]
 	if !known {
 		s.Violations.Add("%s: no such method", name)
-		s.reply(w, name, nil, "unknown_method")
+		write(w, http.StatusOK, answer{"ok": false, "error": "unknown_method"})
 		return
 	}
 	q, err := parse(r, name)
