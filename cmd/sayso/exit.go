@@ -75,7 +75,8 @@ func faultCode(err error) int {
 	switch {
 	case errors.As(err, &exit):
 		return exit.code
-	case errors.Is(err, client.ErrUnreachable), errors.Is(err, core.ErrUnavailable), errors.Is(err, core.ErrOutcomeUnknown):
+	case errors.Is(err, client.ErrUnreachable), errors.Is(err, core.ErrUnavailable),
+		errors.Is(err, core.ErrOutcomeUnknown), errors.Is(err, core.ErrStorageFull):
 		return exitUnreachable
 	case errors.Is(err, core.ErrForbidden), errors.Is(err, core.ErrUnauthenticated), errors.Is(err, core.ErrNotFound):
 		return exitNoPermit

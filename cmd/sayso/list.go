@@ -81,6 +81,9 @@ func newResolve(c *connection) *cobra.Command {
 			"prints the whole action, asks to type its fingerprint, and needs cli_allow in the service's configuration.",
 		Args: exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if allow && always {
+				return usage("give one of --allow and --always")
+			}
 			p, err := c.person()
 			if err != nil {
 				return err
@@ -101,7 +104,6 @@ func newResolve(c *connection) *cobra.Command {
 	f.BoolVar(&allow, "allow", false, "allow it once")
 	f.BoolVar(&always, "always", false, "allow it always, where that is offered")
 	f.BoolVar(&partial, "partial", false, "allow although a part is too long to be shown")
-	cmd.MarkFlagsMutuallyExclusive("allow", "always")
 	return cmd
 }
 

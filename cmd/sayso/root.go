@@ -45,6 +45,8 @@ func newRoot(env environment) *cobra.Command {
 		Version:       version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
+		Args:          noSuchCommand,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%w", err) })
 	c := &connection{env: env}
@@ -61,6 +63,14 @@ func newRoot(env environment) *cobra.Command {
 		newList(c), newResolve(c), newLogin(c), newBench(c),
 	)
 	return root
+}
+
+// noSuchCommand refuses what follows a command that only groups others.
+func noSuchCommand(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usage("there is no such command; see %s --help", cmd.CommandPath())
+	}
+	return nil
 }
 
 // exactly is cobra.ExactArgs with our exit code.

@@ -12,7 +12,11 @@ import (
 )
 
 func newToken(c *connection) *cobra.Command {
-	cmd := &cobra.Command{Use: "token", GroupID: "serve", Short: "Issue, list and revoke the tokens of machines"}
+	cmd := &cobra.Command{
+		Use: "token", GroupID: "serve", Short: "Issue, list and revoke the tokens of machines",
+		Args: noSuchCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
 	cmd.AddCommand(c.issueToken(), c.listTokens(), c.revokeToken())
 	return cmd
 }

@@ -15,11 +15,21 @@ import (
 var (
 	// ErrInUse is a data folder that another process serves from. It is also an
 	// ErrUnavailable.
-	ErrInUse = fmt.Errorf("another process is using this data: %w", core.ErrUnavailable)
+	ErrInUse error = folderError("another process serves from this data folder")
 	// ErrReadOnly is a data folder in which nothing can be written. It is also an
 	// ErrUnavailable.
-	ErrReadOnly = fmt.Errorf("the data folder cannot be written: %w", core.ErrUnavailable)
+	ErrReadOnly error = folderError("the data folder cannot be written")
 )
+
+// folderError is a data folder that cannot be served from. It says all there is to
+// say, and is a core.ErrUnavailable for those who decide by class.
+type folderError string
+
+// Error implements error.
+func (e folderError) Error() string { return string(e) }
+
+// Unwrap makes errors.Is(err, core.ErrUnavailable) true.
+func (folderError) Unwrap() error { return core.ErrUnavailable }
 
 // dbError is a failure of the database in terms of the domain. It keeps the
 // result code for people and drops the driver's text, which may hold paths and
