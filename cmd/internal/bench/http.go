@@ -22,7 +22,7 @@ func (b *bench) http(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, inside.close()) }()
-	l, s, err := b.served(ctx, "http", 0, "")
+	l, s, err := b.served(ctx, "http", 0)
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (b *bench) http(ctx context.Context) (err error) {
 
 // served prepares a folder and starts the service on it. The lab stays for its
 // second connection: it makes rows while the service runs.
-func (b *bench) served(ctx context.Context, name string, rows int, more string) (*lab, *server, error) {
+func (b *bench) served(ctx context.Context, name string, rows int) (*lab, *server, error) {
 	l, err := b.lab(ctx, name, 0)
 	if err != nil {
 		return nil, nil, err
@@ -65,7 +65,7 @@ func (b *bench) served(ctx context.Context, name string, rows int, more string) 
 	if err = errors.Join(err, l.halt()); err != nil {
 		return nil, nil, errors.Join(err, l.close())
 	}
-	s, err := b.serve(ctx, l.dir, more)
+	s, err := b.serve(ctx, l.dir, "")
 	if err != nil {
 		return nil, nil, errors.Join(err, l.close())
 	}

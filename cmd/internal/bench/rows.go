@@ -84,7 +84,7 @@ func copyTable(ctx context.Context, tx *sql.Tx, table, key string, as map[string
 	if err := rows.Err(); err != nil {
 		return err
 	}
-	_, err = tx.ExecContext(ctx, fmt.Sprintf(`INSERT INTO %s (%s) SELECT %s FROM json_each(?) j, %s t WHERE t.%s = ?`, //nolint:gosec // Names of our own schema.
+	_, err = tx.ExecContext(ctx, fmt.Sprintf(`INSERT INTO %s (%s) SELECT %s FROM json_each(?) j, %s t WHERE t.%s = ?`,
 		table, strings.Join(columns, ", "), strings.Join(values, ", "), table, key), list, id)
 	return err
 }

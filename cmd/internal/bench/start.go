@@ -19,7 +19,7 @@ const (
 // start measures how soon a service with 10,000 stored approvals answers, and what
 // it holds in memory when it has nothing to do.
 func (b *bench) start(ctx context.Context) (err error) {
-	l, s, err := b.served(ctx, "start", storedRows, "")
+	l, s, err := b.served(ctx, "start", storedRows)
 	if err != nil {
 		return err
 	}

@@ -83,7 +83,7 @@ func (b *bench) park(ctx context.Context, l *lab, s *server, n int, open func(id
 // waiters measures 10,000 callers that wait in long polls, each for its own
 // approval, and how soon each hears of its decision.
 func (b *bench) waiters(ctx context.Context) (err error) {
-	l, s, err := b.served(ctx, "waiters", 0, "")
+	l, s, err := b.served(ctx, "waiters", 0)
 	if err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func (b *bench) wake(ctx context.Context, l *lab, s *server, p *parked) (latenci
 
 // streams measures as many open pages, each with its stream of events.
 func (b *bench) streams(ctx context.Context) (err error) {
-	l, s, err := b.served(ctx, "streams", 0, "")
+	l, s, err := b.served(ctx, "streams", 0)
 	if err != nil {
 		return err
 	}

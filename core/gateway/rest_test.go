@@ -1,0 +1,51 @@
+package gateway_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/saysohq/sayso/core"
+	"github.com/saysohq/sayso/core/approvals"
+	"github.com/saysohq/sayso/core/gateway"
+)
+
+// A long poll rests in front of the API: it counts once against its runtime's
+// limit, waits once, and a bearer that ended meanwhile gets nothing.
+func TestLongPollRests(t *testing.T) {
+	t.Parallel()
+	e := newEdge(t, func(c *gateway.Config, _ *gateway.Deps) { c.RequestsPerSecond, c.Burst = 0.1, 2 })
+	waits := 0
+	during := func() {}
+	e.service.wait = func(context.Context, core.Caller, approvals.WaitRequest) (core.Approval, error) {
+		waits++
+		during()
+		return sampleApproval("id-1"), nil
+	}
+	poll := func() int { return e.do(t, machineBearer, http.MethodGet, "/v1/approvals/id-1?wait=30s", "").Code }
+	require.Equal(t, http.StatusOK, poll())
+	during = func() { delete(e.people.callers, machineBearer) }
+	require.Equal(t, http.StatusUnauthorized, poll(), "the second of two turns")
+	require.Equal(t, 2, waits)
+}
+
+// What is wrong with a long poll is said by the operation, and nobody waits for it.
+func TestLongPollRefusesBeforeItWaits(t *testing.T) {
+	t.Parallel()
+	e := newEdge(t) // A wait would fail the test.
+	for target, status := range map[string]int{
+		"/v1/approvals/id-1?wait=soon":                            http.StatusUnprocessableEntity,
+		"/v1/approvals/id-1?wait=1s&wait=2s":                      http.StatusUnprocessableEntity,
+		"/v1/approvals/id-1?wait=1s&revision=-1":                  http.StatusUnprocessableEntity,
+		"/v1/approvals/id-1?wait=1s&unknown=1":                    http.StatusUnprocessableEntity,
+		"/v1/approvals/id-1?wait=%zz":                             http.StatusBadRequest,
+		"/v1/approvals/" + strings.Repeat("x", 2000) + "?wait=1s": http.StatusNotFound,
+	} {
+		w := e.do(t, machineBearer, http.MethodGet, target, "")
+		require.Equal(t, status, w.Code, "%s: %s", target, w.Body)
+	}
+	require.Equal(t, http.StatusUnauthorized, e.do(t, "", http.MethodGet, "/v1/approvals/id-1?wait=1s", "").Code)
+}
