@@ -13,7 +13,8 @@ const (
 	Retention     = 30 * 24 * 60 * 60 * 1_000 // ms that terminal rows, deliveries and events are kept.
 )
 
-// Operation names what would be done. All fields are safe text.
+// Operation names what would be done. Tool and Name are safe text; ID and Type are
+// the caller's own words, bounded and no more: no card shows them.
 type Operation struct {
 	ID   string // Stable id of the call, shared with later tool events (R14).
 	Type string // Dotted type, free.
