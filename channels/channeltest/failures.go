@@ -105,13 +105,16 @@ func platformFault(t *testing.T, b *bundle) {
 	b.tryEdit(b.ctx, t, locator, core.FailureTemporary)
 }
 
-// undecodable: something in between answered, so nobody knows about the send.
+// undecodable: something in between answered, or with nothing, so nobody knows about
+// the send.
 func undecodable(t *testing.T, b *bundle) {
-	b.Platform.Script.Add(fakes.Fault{Kind: fakes.FaultUndecodable, Op: fakes.OpSend})
-	b.trySend(b.ctx, t, b.Group, core.FailureAmbiguous)
-	locator, _ := b.send(t, b.Group, pending())
-	b.Platform.Script.Add(fakes.Fault{Kind: fakes.FaultUndecodable, Op: fakes.OpEdit})
-	b.tryEdit(b.ctx, t, locator, core.FailureTemporary)
+	for _, kind := range []fakes.FaultKind{fakes.FaultUndecodable, fakes.FaultHollow} {
+		b.Platform.Script.Add(fakes.Fault{Kind: kind, Op: fakes.OpSend})
+		require.False(t, b.trySend(b.ctx, t, b.Group, core.FailureAmbiguous).NotSent, "%s", kind)
+		locator, _ := b.send(t, b.Group, pending())
+		b.Platform.Script.Add(fakes.Fault{Kind: kind, Op: fakes.OpEdit})
+		b.tryEdit(b.ctx, t, locator, core.FailureTemporary)
+	}
 }
 
 // slow: the caller's context ends while the platform has the request.
@@ -208,7 +211,7 @@ func foreignRendering(t *testing.T, b *bundle) {
 // outlives: whatever happens to the receiving calls, clicks arrive afterwards.
 func outlives(t *testing.T, b *bundle) {
 	for _, kind := range []fakes.FaultKind{
-		fakes.FaultServerError, fakes.FaultUndecodable, fakes.FaultResetBefore, fakes.FaultResetAfter, fakes.FaultRateLimit,
+		fakes.FaultServerError, fakes.FaultUndecodable, fakes.FaultHollow, fakes.FaultResetBefore, fakes.FaultResetAfter, fakes.FaultRateLimit,
 	} {
 		b.Platform.Script.Add(fakes.Fault{Kind: kind, Op: fakes.OpReceive})
 		b.Platform.Script.Add(fakes.Fault{Kind: kind, Op: fakes.OpCheck})

@@ -34,6 +34,8 @@ const (
 	FaultServerError FaultKind = "server-error"
 	// FaultUndecodable answers a 502 with a page of HTML.
 	FaultUndecodable FaultKind = "undecodable"
+	// FaultHollow answers a 200 with JSON that says neither yes nor no.
+	FaultHollow FaultKind = "hollow"
 	// FaultHold keeps the request waiting until Release or until the caller leaves.
 	// The effect has not taken place.
 	FaultHold FaultKind = "hold"

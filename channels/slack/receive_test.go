@@ -329,3 +329,17 @@ func TestTooManyConnections(t *testing.T) {
 func closed() *presentation.Outcome {
 	return &presentation.Outcome{Text: "Denied by Alice", ByPerson: true}
 }
+
+// An answer that says neither yes nor no is no answer: not a token that is refused,
+// nor a connection that opened.
+func TestHollowAnswersStopNothing(t *testing.T) {
+	t.Parallel()
+	r := setup(t, nil)
+	for _, op := range []fakes.Op{fakes.OpCheck, fakes.OpReceive, fakes.OpReceive, fakes.OpLookup} {
+		r.s.Script.Add(fakes.Fault{Kind: fakes.FaultHollow, Op: op})
+	}
+	r.receive(t, new(channeltest.Inbox))
+	locator := r.post(t, shared)
+	require.Equal(t, presentation.AnswerNotRecorded, r.reply(t, r.press(t, fake.Press{User: owner, Message: locator, Label: "Deny"})))
+	require.Equal(t, "ok", r.reply(t, r.press(t, fake.Press{User: owner, Message: locator, Label: "Deny"})))
+}

@@ -68,8 +68,12 @@ func refusalOf(err error) (refusal, bool) {
 // library's own text, which may repeat a body.
 func failure(op string, err error, a *attempt) *channels.Error {
 	if r, ok := refusalOf(err); ok {
-		if status := int(a.status.Load()); status >= http.StatusBadRequest && r.code == http.StatusInternalServerError {
+		switch status := int(a.status.Load()); {
+		case r.code != http.StatusInternalServerError:
+		case status >= http.StatusBadRequest:
 			r.code = status
+		default: // An answer that says neither yes nor no is none.
+			return broken(op, err, a)
 		}
 		return r.failure(op)
 	}

@@ -350,6 +350,9 @@ func (s *Server) misbehave(w http.ResponseWriter, r *http.Request, f *fakes.Faul
 		w.Header().Set("Content-Type", "text/html")
 		w.WriteHeader(http.StatusBadGateway)
 		_, _ = io.WriteString(w, "<html><body><h1>502 Bad Gateway</h1></body></html>")
+	case fakes.FaultHollow:
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte("{}"))
 	case fakes.FaultReject:
 		s.reply(w, nil, refused(400, 200000, "Message was blocked by automatic moderation"))
 	case fakes.FaultResetBefore:

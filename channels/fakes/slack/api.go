@@ -196,6 +196,9 @@ func (s *Server) misbehave(w http.ResponseWriter, r *http.Request, op fakes.Op, 
 		w.Header().Set("Content-Type", "text/html")
 		w.WriteHeader(http.StatusBadGateway)
 		_, _ = w.Write([]byte("<html><body><h1>502 Bad Gateway</h1></body></html>"))
+	case fakes.FaultHollow:
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte("{}"))
 	case fakes.FaultReject:
 		write(w, http.StatusOK, answer{"ok": false, "error": rejection(op)})
 	case fakes.FaultResetBefore:

@@ -263,6 +263,9 @@ func (s *Server) misbehave(w http.ResponseWriter, r *http.Request, f *fakes.Faul
 		w.Header().Set("Content-Type", "text/html")
 		w.WriteHeader(http.StatusBadGateway)
 		_, _ = w.Write([]byte("<html><body><h1>502 Bad Gateway</h1></body></html>"))
+	case fakes.FaultHollow:
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte("{}"))
 	case fakes.FaultReject:
 		s.reply(w, nil, badRequest("MESSAGE_CONTENT_REFUSED"))
 	case fakes.FaultResetBefore:
