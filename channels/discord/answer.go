@@ -73,21 +73,31 @@ func (c *Channel) exchange(ctx context.Context, i *interaction) *exchange {
 	return x
 }
 
+// inTime acknowledges an interaction before anything is done about it. It reports
+// false where the platform does not take that any more, or nobody knows: the person
+// was told that it failed, and must not be surprised by a decision afterwards.
+func (x *exchange) inTime(ctx context.Context) bool {
+	x.late.Stop()
+	return x.acknowledge(ctx) == nil
+}
+
 // acknowledge tells the platform that an answer will come. What was said without a
 // word can never contradict what is said later. Whether it got through or not, the
 // answer is a follow-up from here on.
-func (x *exchange) acknowledge(ctx context.Context) {
+func (x *exchange) acknowledge(ctx context.Context) *channels.Error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.state != stateFresh {
-		return
+		return nil
 	}
 	x.state = stateAcknowledged
 	r := response{Type: discordgo.InteractionResponseDeferredMessageUpdate}
 	if x.kind == interactionCommand {
 		r = response{Type: discordgo.InteractionResponseDeferredChannelMessageWithSource, Data: map[string]int{"flags": flagEphemeral}}
 	}
-	x.unanswered(ctx, x.respond(ctx, r))
+	failed := x.respond(ctx, r)
+	x.unanswered(ctx, failed)
+	return failed
 }
 
 // answer gives the one answer. It is private; a click or dialog may be ended without

@@ -216,6 +216,9 @@ func (c *Channel) Check(ctx context.Context) error {
 	if _, failed := c.call(ctx, opCheck, http.MethodGet, "applications/@me", nil, &app); failed != nil {
 		return failed
 	}
+	if !snowflake(app.ID) {
+		return unreadable(opCheck)
+	}
 	refused := &channels.Error{Class: core.FailureAuth, Op: opCheck, Whole: true}
 	switch {
 	case app.ID != c.appID:

@@ -15,8 +15,10 @@
 // for messages in direct chats, which need no privileged right. With
 // Config.PublicKey it serves Interactions instead, an HTTP handler; the platform then
 // tells nothing of typed messages. Neither keeps a click for later: nobody listens,
-// the person sees an error and presses again. Interactions of one person stay in
-// order, those of different people run side by side.
+// the person sees an error and presses again. A click that the platform hands over
+// after a lost connection decides only where it still takes a response; otherwise its
+// sender was told that it failed. Interactions of one person stay in order, those of
+// different people run side by side.
 //
 // Answering. The platform wants a first response within 3 s. A click, command or
 // dialog that takes longer than 2 s is acknowledged without a word and told the

@@ -82,11 +82,13 @@ type connection struct {
 	c       *Channel
 	conn    *websocket.Conn
 	session *gatewaySession
-	steady  bool          // A heartbeat was answered: it works.
-	beat    chan struct{} // Asks for a heartbeat at once.
-	seq     atomic.Int64
-	heard   atomic.Bool // The last heartbeat was answered.
-	dead    atomic.Bool // A heartbeat was not.
+	steady  bool // A heartbeat was answered: it works.
+	// replaying is true while the platform hands over what came in between.
+	replaying bool
+	beat      chan struct{} // Asks for a heartbeat at once.
+	seq       atomic.Int64
+	heard     atomic.Bool // The last heartbeat was answered.
+	dead      atomic.Bool // A heartbeat was not.
 }
 
 // connect receives over one connection until it ends, which it always does with an
@@ -197,6 +199,7 @@ func (k *connection) run(ctx context.Context, s *session) error {
 func (k *connection) introduce() error {
 	token := k.c.cfg.Token
 	if k.session.id != "" {
+		k.replaying = true
 		return k.write(opResume, map[string]any{"token": token, "session_id": k.session.id, "seq": k.seq.Load()})
 	}
 	k.seq.Store(0)
@@ -323,13 +326,14 @@ func (k *connection) event(s *session, f frame, watchdog *time.Timer) error {
 		return k.ready(f.Data)
 	case "RESUMED":
 		watchdog.Stop()
+		k.replaying = false
 	case "INTERACTION_CREATE":
 		i, err := readInteraction(f.Data)
 		if err != nil {
 			k.c.log.LogAttrs(s.ctx, slog.LevelError, "interaction cannot be read")
 			return nil
 		}
-		k.c.take(s, i)
+		k.c.take(s, i, k.replaying)
 	case "MESSAGE_CREATE":
 		m, ok, err := k.c.readMessage(f.Data)
 		if err != nil {

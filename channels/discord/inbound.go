@@ -27,14 +27,21 @@ type session struct {
 }
 
 // take starts the work on an interaction, in the order of its sender. It reports
-// false when too many wait already: the platform tells the person so.
-func (c *Channel) take(s *session, i interaction) bool {
+// false when too many wait already: the platform tells the person so. A replayed one
+// comes late, out of a session that was continued.
+func (c *Channel) take(s *session, i interaction, replayed bool) bool {
 	if i.Application != c.appID {
 		c.log.LogAttrs(s.ctx, slog.LevelWarn, "an interaction of another application")
 		return true
 	}
 	x := c.exchange(s.ctx, &i)
-	ok := s.queue.start(i.sender().ID, func() { c.handle(s, x, &i) })
+	ok := s.queue.start(i.sender().ID, func() {
+		if replayed && !x.inTime(s.ctx) {
+			c.log.LogAttrs(s.ctx, slog.LevelInfo, "an interaction came too late, its sender was told that it failed")
+			return
+		}
+		c.handle(s, x, &i)
+	})
 	if !ok {
 		x.late.Stop()
 		c.log.LogAttrs(s.ctx, slog.LevelError, "too many interactions wait, one is left to the platform")

@@ -86,7 +86,7 @@ func (c *Channel) serveInteraction(w http.ResponseWriter, r *http.Request) {
 func (c *Channel) takePushed(i interaction) bool {
 	c.gate.RLock()
 	defer c.gate.RUnlock()
-	return c.session != nil && c.take(c.session, i)
+	return c.session != nil && c.take(c.session, i, false)
 }
 
 // authentic verifies that the platform signed the body, lately. A channel without a

@@ -303,8 +303,28 @@ func TestClickWhileReconnectingIsHandedOver(t *testing.T) {
 	s.Disconnect(0)
 	id, err = s.Press(fake.Press{User: owner, Message: locator, Label: "Deny"})
 	require.NoError(t, err)
-	_, err = s.AwaitReply(ctx, id)
+	replies, err := s.AwaitReplies(ctx, id, 2)
 	require.NoError(t, err, "a continued session brings what came in between")
+	require.Equal(t, "ok", replies[1].Text)
+	require.Equal(t, 6, s.Responded(id), "acknowledged before it was decided")
+
+	// One that comes after its 3 s decides nothing: its sender saw it fail.
+	hold := s.Script.Add(fakes.Fault{Kind: fakes.FaultHold, Op: fakes.OpReceive})
+	s.Disconnect(0)
+	<-hold.Hit()
+	late, err := s.Press(fake.Press{User: owner, Message: locator, Label: "Deny"})
+	require.NoError(t, err)
+	s.Clock.Advance(4 * time.Second)
+	hold.Release()
+	require.NoError(t, s.AwaitListening(ctx, 1))
+	id, err = s.Press(fake.Press{User: owner, Message: locator, Label: "Deny"})
+	require.NoError(t, err)
+	_, err = s.AwaitReply(ctx, id)
+	require.NoError(t, err)
+	require.Equal(t, 0, s.Responded(late))
+	clicks, err := in.AwaitClicks(ctx, 2)
+	require.NoError(t, err)
+	require.Len(t, clicks, 2)
 }
 
 // What no new connection can help ends receiving with the class that stops everything.

@@ -105,6 +105,9 @@ func broken(op string, err error, a *attempt) *channels.Error {
 	return e
 }
 
+// unreadable is a success that does not say what it did.
+func unreadable(op string) *channels.Error { return broken(op, errNoAnswer, &attempt{answered: true}) }
+
 // cause keeps what callers test for, and nothing that names a URL or content.
 func cause(err error) error {
 	for _, known := range []error{context.Canceled, context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF} {

@@ -137,7 +137,7 @@ func (c *Channel) post(ctx context.Context, channel string, m message, replyTo, 
 	var s sent
 	r, failed := c.call(ctx, opSend, http.MethodPost, "channels/"+channel+"/messages", body, &s)
 	if failed == nil && (!snowflake(s.ID) || !snowflake(s.Channel)) {
-		failed = &channels.Error{Class: core.FailureAmbiguous, Op: opSend, Detail: "the answer could not be read", Err: errNoAnswer}
+		failed = unreadable(opSend)
 	}
 	return s, r, failed
 }
@@ -187,7 +187,9 @@ func (c *Channel) channelOf(ctx context.Context, a address) (string, *channels.E
 		failed.NotSent = failed.Class == core.FailureTemporary
 		return "", failed
 	case !snowflake(opened.ID):
-		return "", &channels.Error{Class: core.FailureTemporary, Op: opSend, Detail: "the answer could not be read", NotSent: true}
+		failed = unreadable(opOpen)
+		failed.Op, failed.NotSent = opSend, true
+		return "", failed
 	}
 	c.direct.remember(a.user, opened.ID)
 	return opened.ID, nil
@@ -231,7 +233,12 @@ func (c *Channel) edit(ctx context.Context, l locator, m message) (refusal, *cha
 }
 
 func (c *Channel) patch(ctx context.Context, l locator, m message) (refusal, *channels.Error) {
-	return c.call(ctx, opEdit, http.MethodPatch, "channels/"+l.channel+"/messages/"+l.message, m.body(), nil)
+	var s sent
+	r, failed := c.call(ctx, opEdit, http.MethodPatch, "channels/"+l.channel+"/messages/"+l.message, m.body(), &s)
+	if failed == nil && s.ID != l.message {
+		failed = unreadable(opEdit)
+	}
+	return r, failed
 }
 
 func (c *Channel) unarchive(ctx context.Context, thread string) (refusal, *channels.Error) {
