@@ -14,6 +14,7 @@ import (
 
 	"github.com/saysohq/sayso/cmd/internal/app"
 	"github.com/saysohq/sayso/cmd/internal/config"
+	"github.com/saysohq/sayso/core"
 )
 
 func newServe(c *connection) *cobra.Command {
@@ -94,8 +95,8 @@ func (c *connection) greet(r app.Ready) {
 		fmt.Fprintf(&b, "1. Open %s/ (sign another browser in with: %s pair)\n", r.URL, c.self())
 	}
 	fmt.Fprintf(&b, "2. Ask, in another terminal:\n   %s ask \"Deploy build 42 to production\"\n", c.self())
-	if len(r.Telegram) > 0 {
-		fmt.Fprintf(&b, "3. Telegram is connected (%d bot); link your chat with:\n   %s link\n", len(r.Telegram), c.self())
+	if len(r.Accounts) > 0 {
+		fmt.Fprintf(&b, "3. Connected: %s. Link your own chat with:\n   %s link\n", connected(r.Accounts), c.self())
 	} else {
 		fmt.Fprintf(&b, "3. Connect Telegram: make a bot with @BotFather, then start with its token:\n"+
 			"   SAYSO_TELEGRAM_TOKEN=123456:... %s serve   and link your chat: %s link\n", c.self(), c.self())
@@ -103,6 +104,23 @@ func (c *connection) greet(r app.Ready) {
 	fmt.Fprintf(&b, "\nAn agent that runs as this same user (%s) can read these files and answer for you:\n"+
 		"against such an agent this service can only advise. Run it as a user of its own.\n\n", userName())
 	fmt.Fprint(c.env.stdout, b.String())
+}
+
+// connected names the messengers with the number of their bots.
+func connected(accounts []core.AccountRef) string {
+	var names []string
+	for _, s := range []core.Surface{core.SurfaceTelegram, core.SurfaceSlack, core.SurfaceDiscord} {
+		n := 0
+		for _, a := range accounts {
+			if a.Channel == s {
+				n++
+			}
+		}
+		if n > 0 {
+			names = append(names, fmt.Sprintf("%s (%d)", s, n))
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // self is how this binary was called, for commands to be pasted.

@@ -85,7 +85,7 @@ func (s *Service) own(ctx context.Context, by core.Caller, runtime, agent string
 	if len(principalIDs) > core.MaxReviewers {
 		return core.Invalid("owners", "must be at most %d people", core.MaxReviewers)
 	}
-	if err := s.Identities.SetOwners(ctx, runtime, agent, principalIDs); err != nil {
+	if err := s.Identities.SetOwners(ctx, runtime, s.agent(agent), principalIDs); err != nil {
 		return fmt.Errorf("set owners: %w", err)
 	}
 	s.audit(ctx, by, "owners set", slog.String("runtime", runtime), slog.Int("owners", len(principalIDs)))
@@ -100,8 +100,12 @@ func (s *Service) Owners(ctx context.Context, by core.Caller, runtime, agent str
 	if err := checkAgent(runtime, agent); err != nil {
 		return nil, err
 	}
-	return s.Identities.Owners(ctx, runtime, agent)
+	return s.Identities.Owners(ctx, runtime, s.agent(agent))
 }
+
+// agent is an agent's name as its approvals record it: safe text. Owners are looked
+// up by that, so they are stored by it.
+func (s *Service) agent(name string) string { return s.Text.Text(name, core.MaxShortText) }
 
 func checkAgent(runtime, agent string) error {
 	switch {

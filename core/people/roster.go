@@ -166,7 +166,7 @@ func (s *Service) plan(ctx context.Context, r Roster) ([]Change, error) {
 		}
 	}
 	for _, a := range r.Agents {
-		owners, err := s.Identities.Owners(ctx, a.Runtime, a.Agent)
+		owners, err := s.Identities.Owners(ctx, a.Runtime, s.agent(a.Agent))
 		if err != nil {
 			return nil, fmt.Errorf("list owners: %w", err)
 		}

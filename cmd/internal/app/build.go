@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"path/filepath"
 	"strings"
 	"time"
@@ -18,7 +17,6 @@ import (
 
 	"github.com/saysohq/sayso/callbacks"
 	"github.com/saysohq/sayso/channels"
-	"github.com/saysohq/sayso/channels/telegram"
 	"github.com/saysohq/sayso/core"
 	"github.com/saysohq/sayso/core/approvals"
 	"github.com/saysohq/sayso/core/bus/local"
@@ -100,43 +98,6 @@ func (b *builder) ring() (*keyring.Ring, error) {
 	return keyring.New(b.store, sealer), nil
 }
 
-// buildChannels makes the configured messengers and the codec of their buttons.
-func (b *builder) buildChannels(ctx context.Context, p *parts, ring *keyring.Ring) error {
-	keys, err := ring.LoadOrCreate(ctx, keyring.PurposeCallbacks)
-	if err != nil {
-		return fmt.Errorf("load button keys: %w", err)
-	}
-	signing := make([]callbacks.Key, len(keys))
-	for i, k := range keys {
-		signing[i] = callbacks.Key{ID: k.ID, Secret: k.Secret}
-	}
-	codec, err := callbacks.NewCodec(signing...)
-	if err != nil {
-		return fmt.Errorf("build codec: %w", err)
-	}
-	for i := range b.Config.Telegram {
-		t := &b.Config.Telegram[i]
-		id, _, _ := strings.Cut(t.Token.Reveal(), ":")
-		cfg := telegram.Config{Token: t.Token.Reveal(), APIBase: t.APIURL, Logger: b.Logger}
-		if t.WebhookSecret != "" {
-			cfg.Webhook = telegram.Webhook{URL: b.Config.PublicURL + webhookPath(id), Secret: t.WebhookSecret.Reveal()}
-		}
-		c, err := telegram.New(cfg, codec)
-		if err != nil {
-			return fmt.Errorf("telegram[%d]: %w", i, err)
-		}
-		p.channels = append(p.channels, c)
-	}
-	p.pipeline = callbacks.New(callbacks.Config{Zone: b.zone, PublicURL: b.Config.PublicURL}, callbacks.Deps{
-		Codec: codec, Resolver: p.service, Reader: p.service, Ledger: b.ledger, Cards: b.store, People: b.store,
-		Prompts: b.store, Linker: linker{p.people}, Publisher: b.bus, Clock: b.records,
-		Texts: b.redactor, NewID: newID, Logger: b.Logger.With("part", "callbacks"),
-	})
-	return nil
-}
-
-func webhookPath(bot string) string { return "/webhooks/telegram/" + bot }
-
 func (b *builder) planner() *deliveries.Planner {
 	return deliveries.NewPlanner(deliveries.RoutesConfig{
 		Accounts: b.Config.Accounts(), Rules: b.Config.Rules(), PublicURL: b.Config.PublicURL,
@@ -160,18 +121,12 @@ func (b *builder) buildService(p *parts) error {
 }
 
 func (b *builder) buildWorker(p *parts) error {
-	metrics, err := deliveries.NewMetrics(b.registry, core.SurfaceTelegram)
+	metrics, err := deliveries.NewMetrics(b.registry, core.SurfaceTelegram, core.SurfaceSlack, core.SurfaceDiscord)
 	if err != nil {
 		return err
 	}
-	budgets := map[core.Surface]deliveries.Budget{core.SurfaceTelegram: deliveries.TelegramBudget()}
-	for i := range b.Config.Telegram {
-		if b.Config.Telegram[i].Unpaced {
-			delete(budgets, core.SurfaceTelegram)
-		}
-	}
 	p.worker = deliveries.New(deliveries.Config{
-		Name: newID(), PublicURL: b.Config.PublicURL, Zone: b.zone, Budgets: budgets,
+		Name: newID(), PublicURL: b.Config.PublicURL, Zone: b.zone, Budgets: b.budgets(),
 	}, deliveries.Deps{
 		Store: b.ledger, Rows: b.ledger, Convergence: b.ledger, Records: b.records, People: b.store,
 		Router: b.planner(), Broken: b.store, Cards: b.store, Leases: sqlite.Leases{Store: b.store}, Clock: b.records, Hints: b.bus, Publisher: b.bus, Channels: p.channels,
@@ -235,15 +190,7 @@ func (b *builder) mount(p *parts, secret []byte, views *gateway.Views) error {
 		return err
 	}
 	p.gateway.Handle("/", pages.Handler())
-	for _, c := range p.channels {
-		if hook, ok := c.(interface{ Webhook() http.Handler }); ok {
-			path := webhookPath(c.Ref().Account)
-			p.gateway.Handle("POST "+path, hook.Webhook())
-			if base := p.gateway.Links().Base(); base != "" { // A proxy may leave the base path on.
-				p.gateway.Handle("POST "+base+path, hook.Webhook())
-			}
-		}
-	}
+	b.mountWebhooks(p)
 	return nil
 }
 

@@ -53,9 +53,7 @@ func (p *parts) ready(ctx context.Context, o Options, l net.Listener) (Ready, er
 		ready.First = first.Code
 	}
 	for _, c := range p.channels {
-		if ref := c.Ref(); ref.Channel == core.SurfaceTelegram {
-			ready.Telegram = append(ready.Telegram, ref.Account)
-		}
+		ready.Accounts = append(ready.Accounts, c.Ref())
 	}
 	if err := writeFile(filepath.Join(o.Config.Data, AddressFile), ready.URL+"\n"); err != nil {
 		return Ready{}, fmt.Errorf("address file: %w", cause(err))

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/saysohq/sayso/cmd/internal/config"
+	"github.com/saysohq/sayso/core"
 	"github.com/saysohq/sayso/core/gateway"
 	"github.com/saysohq/sayso/core/people"
 	"github.com/saysohq/sayso/core/people/adminsocket"
@@ -29,11 +30,11 @@ type Options struct {
 
 // Ready says where the running service is.
 type Ready struct {
-	URL       string        // Of its own listener, with scheme, port and base path.
-	PublicURL string        // As configured; "" without one.
-	Data      string        // The data folder.
-	First     people.Secret // The first sign-in code; empty once there is an admin.
-	Telegram  []string      // Account ids of the configured bots.
+	URL       string            // Of its own listener, with scheme, port and base path.
+	PublicURL string            // As configured; "" without one.
+	Data      string            // The data folder.
+	First     people.Secret     // The first sign-in code; empty once there is an admin.
+	Accounts  []core.AccountRef // The configured bots.
 }
 
 // Run builds the service, runs it until ctx ends or a part of it fails, and stops

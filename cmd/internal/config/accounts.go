@@ -1,12 +1,12 @@
 package config
 
 import (
-	"errors"
-	"fmt"
-	"slices"
 	"strconv"
 	"strings"
+	"time"
 
+	"github.com/saysohq/sayso/channels/discord"
+	"github.com/saysohq/sayso/channels/slack"
 	"github.com/saysohq/sayso/core"
 	"github.com/saysohq/sayso/deliveries"
 )
@@ -26,12 +26,26 @@ func (c *Config) Accounts() []deliveries.Account {
 			Chats: t.Chats, Origins: t.Origins, Canonical: canonicalTelegram,
 		})
 	}
+	for i := range c.Slack {
+		if ref, ok := c.Slack[i].ref(); ok {
+			accounts = append(accounts, deliveries.Account{
+				Ref: ref, Chats: c.Slack[i].Chats, Origins: c.Slack[i].Origins, Canonical: slack.Canonical,
+			})
+		}
+	}
+	for i := range c.Discord {
+		if ref, ok := c.Discord[i].ref(); ok {
+			accounts = append(accounts, deliveries.Account{
+				Ref: ref, Chats: c.Discord[i].Chats, Origins: c.Discord[i].Origins, Canonical: discord.Canonical,
+			})
+		}
+	}
 	return accounts
 }
 
 // allAccounts reports whether Accounts left none out.
 func (c *Config) allAccounts(accounts []deliveries.Account) bool {
-	return len(accounts) == len(c.Telegram)
+	return len(accounts) == len(c.Telegram)+len(c.Slack)+len(c.Discord)
 }
 
 // canonicalTelegram is the one spelling of a chat or topic. Topic 1 is the General
@@ -59,20 +73,5 @@ func canonicalTelegram(address string) (string, bool) {
 	return canonical, true
 }
 
-// validateOrigins checks the chats that requests may name as theirs.
-func validateOrigins(origins []string, name string) error {
-	var faults []error
-	var seen []string
-	for i, origin := range origins {
-		origins[i] = strings.TrimSpace(origin)
-		address, ok := canonicalTelegram(origins[i])
-		switch {
-		case !ok:
-			faults = append(faults, fmt.Errorf("%s[%d]: must be a chat id, or chat id/topic id", name, i))
-		case slices.Contains(seen, address):
-			faults = append(faults, fmt.Errorf("%s[%d]: is listed already", name, i))
-		}
-		seen = append(seen, address)
-	}
-	return errors.Join(faults...)
-}
+// zeroClock stands in for the clock of a channel that is made to be checked only.
+func zeroClock() time.Time { return time.Time{} }

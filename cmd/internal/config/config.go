@@ -32,6 +32,8 @@ type Config struct {
 	Log      Log        `koanf:"log"`
 	Limits   Limits     `koanf:"limits"`
 	Telegram []Telegram `koanf:"telegram"`
+	Slack    []Slack    `koanf:"slack"`
+	Discord  []Discord  `koanf:"discord"`
 	// Routes is the routing table: the first rule that fits a request says where its
 	// cards go. Where none fits, everybody who may decide is told in every linked
 	// direct chat, and so are the chats listed for each account.

@@ -100,3 +100,36 @@ func TestAllFaultsAtOnce(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 }
+
+const (
+	slackEntry   = "slack: [{bot_token: xoxb-1-A, app_token: xapp-1-A0123-1-x, team: T0123, chats: [C0123, C0123/1700000000.000100]}]"
+	discordToken = "MTAwMjAwMzAwNDAwNTAwNjAw.AAAAAA.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+)
+
+// TestMessengers: each entry is held to its channel's own rules, faults name the
+// entry and the field, and no fault holds a secret.
+func TestMessengers(t *testing.T) {
+	t.Parallel()
+	cfg, err := config.Load(write(t, slackEntry+"\ndiscord: [{token: "+discordToken+", chats: ['100200300400500600']}]"), []string{"HOME=/h"}, nil)
+	require.NoError(t, err)
+	require.Len(t, cfg.Accounts(), 2)
+	require.NotContains(t, fmt.Sprintf("%+v", cfg), "xoxb")
+	require.NotContains(t, fmt.Sprintf("%+v", cfg), "AAAAA")
+
+	for text, want := range map[string]string{
+		"slack: [{team: T1}]":                                                                       "slack[0].bot_token",
+		"slack: [{bot_token: xoxb-1-A, team: T0123}]":                                               "slack[0].app_token",
+		"slack: [{bot_token: xoxb-1-A, app_token: xapp-1-A0123-1-x}]":                               "slack[0].team",
+		"slack: [{bot_token: xoxb-1-A, signing_secret: 0123456789abcdef, team: T0123, app: A0123}]": "https public_url",
+		"slack: [{bot_token: xoxb-1-A, app_token: xapp-1-A0123-1-x, team: T0123, chats: [U0123]}]":  "slack[0].chats[0]",
+		"slack: [{bot_token: xoxb-1-A, bot_token_file: x}]":                                         "give only one",
+		"discord: [{token: nonsense}]":                                                              "discord[0].token",
+		"discord: [{token: " + discordToken + ", chats: ['@100200300400500600']}]":                  "discord[0].chats[0]",
+		"discord: [{token: " + discordToken + ", public_key: abc}]":                                 "discord[0].public_key",
+		"discord: [{token: " + discordToken + "}, {token: " + discordToken + "}]":                   "discord[1]: is listed already",
+	} {
+		_, err := config.Load(write(t, text), []string{"HOME=/h"}, nil)
+		require.ErrorContains(t, err, want, text)
+		require.NotContains(t, err.Error(), "xoxb-1", text)
+	}
+}

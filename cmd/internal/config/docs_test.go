@@ -14,8 +14,12 @@ import (
 // Every example in the guides is a configuration that starts.
 func TestDocumentedConfigurationIsValid(t *testing.T) {
 	t.Parallel()
-	secret := filepath.Join(t.TempDir(), "bot")
-	require.NoError(t, os.WriteFile(secret, []byte(token+"\n"), 0o600))
+	folder := t.TempDir()
+	for name, secret := range map[string]string{
+		"bot": token, "slack-bot": "xoxb-1-A", "slack-app": "xapp-1-A0123-1-x", "discord": discordToken,
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(secret+"\n"), 0o600))
+	}
 	// The guide says of this one that it needs an account that this test has not.
 	const needsSlack = "order: [slack, telegram]"
 	for guide, examples := range map[string]int{"routing.md": 3, "configuration.md": 1} {
@@ -25,7 +29,7 @@ func TestDocumentedConfigurationIsValid(t *testing.T) {
 		require.Len(t, blocks, examples, guide)
 		for i, block := range blocks {
 			block, _, _ = strings.Cut(block, "```")
-			block = strings.ReplaceAll(block, "/run/secrets/bot", secret)
+			block = strings.ReplaceAll(block, "/run/secrets", folder)
 			block = strings.ReplaceAll(block, needsSlack, "order: [telegram]")
 			_, err := config.Load(write(t, block), []string{"HOME=/h"}, nil)
 			require.NoError(t, err, "%s, example %d", guide, i+1)

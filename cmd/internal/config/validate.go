@@ -30,12 +30,23 @@ func (c *Config) resolveSecrets() error {
 			resolveSecret(name+".token", &t.Token, t.TokenFile),
 			resolveSecret(name+".webhook_secret", &t.WebhookSecret, t.WebhookSecretFile))
 	}
+	for i := range c.Slack {
+		s := &c.Slack[i]
+		name := fmt.Sprintf("slack[%d]", i)
+		faults = append(faults,
+			resolveSecret(name+".bot_token", &s.BotToken, s.BotTokenFile),
+			resolveSecret(name+".app_token", &s.AppToken, s.AppTokenFile),
+			resolveSecret(name+".signing_secret", &s.SigningSecret, s.SigningSecretFile))
+	}
+	for i := range c.Discord {
+		faults = append(faults, resolveSecret(fmt.Sprintf("discord[%d].token", i), &c.Discord[i].Token, c.Discord[i].TokenFile))
+	}
 	return errors.Join(faults...)
 }
 
 // Validate returns every fault, joined.
 func (c *Config) Validate() error {
-	return errors.Join(c.validateAddress(), c.validatePublicURL(), c.validateRest(), c.validateTelegram(), c.validateRoutes())
+	return errors.Join(c.validateAddress(), c.validatePublicURL(), c.validateRest(), c.validateTelegram(), c.validateSlack(), c.validateDiscord(), c.validateRoutes())
 }
 
 func (c *Config) validateAddress() error {
@@ -117,13 +128,10 @@ func (c *Config) validateTelegram() error {
 			fault("token", "belongs to a bot that is listed already")
 		}
 		seen[id] = true
-		for j, chat := range t.Chats {
-			t.Chats[j] = strings.TrimSpace(chat)
-			if _, ok := canonicalTelegram(t.Chats[j]); !ok {
-				fault(fmt.Sprintf("chats[%d]", j), "must be a chat id, or chat id/topic id")
-			}
-		}
-		faults = append(faults, validateOrigins(t.Origins, fmt.Sprintf("telegram[%d].origins", i)))
+		const rule = "must be a chat id, or chat id/topic id"
+		faults = append(faults,
+			chats(t.Chats, fmt.Sprintf("telegram[%d].chats", i), canonicalTelegram, rule),
+			chats(t.Origins, fmt.Sprintf("telegram[%d].origins", i), canonicalTelegram, rule))
 		if t.WebhookSecret != "" && !webhookSecret.MatchString(t.WebhookSecret.Reveal()) {
 			fault("webhook_secret", "must be 1-256 of A-Z a-z 0-9 _ -")
 		}

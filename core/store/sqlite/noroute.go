@@ -15,7 +15,6 @@ const (
 		WHERE p.disabled = 0 AND p.role <> 'viewer' AND (
 			EXISTS (SELECT 1 FROM sessions s WHERE s.principal_id = p.id AND s.ended_at = 0 AND s.expires_at > ?1)
 			OR (?2 AND EXISTS (SELECT 1 FROM identities i WHERE i.principal_id = p.id)))`
-	sqlBootstrapGood = `SELECT EXISTS (SELECT 1 FROM codes WHERE purpose = 'bootstrap' AND used_at = 0 AND expires_at > ?)`
 )
 
 // denyWithoutRoute ends a pending approval that nobody can be reached for any
@@ -49,7 +48,7 @@ func hasRoute(q querier, a *core.Approval, r core.Reachability, now core.Millis)
 // question waits instead of failing.
 func pageReachable(q querier, a *core.Approval, r core.Reachability, now core.Millis) (bool, error) {
 	var open bool
-	if err := q.one(sqlBootstrapGood, []any{int64(now)}, &open); err != nil || open {
+	if err := q.one(sqlBootstrapOpen, []any{int64(now)}, &open); err != nil || open {
 		return open, err
 	}
 	owners, err := readOwners(q, a.Runtime, a.Agent)
