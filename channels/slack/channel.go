@@ -75,6 +75,7 @@ type Channel struct {
 	session *session // Set while Run receives; guarded by gate.
 	grace   time.Duration
 	neutral time.Duration
+	idle    time.Duration
 }
 
 // self is how the platform names the bot in messages.
@@ -127,6 +128,7 @@ func New(cfg Config, codec Codec) (*Channel, error) {
 		log:     cfg.Logger.With("channel", "slack", "account", cfg.Team+"."+cfg.App),
 		grace:   stopGrace,
 		neutral: neutralAfter,
+		idle:    idleTime,
 	}
 	c.client, c.api = cfg.connect()
 	c.people = newPeople(c)

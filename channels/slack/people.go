@@ -99,7 +99,7 @@ func (c *Channel) refuses(u *slack.User) string {
 		return "a deactivated account"
 	case u.IsBot, u.IsAppUser, u.IsWorkflowBot, u.IsConnectorBot, u.ID == "USLACKBOT":
 		return "a bot"
-	case u.IsStranger, u.TeamID != "" && u.TeamID != c.cfg.Team:
+	case u.IsStranger, u.TeamID != "" && u.TeamID != c.cfg.Team && !slices.Contains(u.Enterprise.Teams, c.cfg.Team):
 		return otherWorkspace
 	case u.IsRestricted, u.IsUltraRestricted:
 		return "a guest of the workspace"

@@ -73,8 +73,13 @@ func (c *Channel) waitOut(ctx context.Context, e *channels.Error, tries int) err
 	if e.Class == core.FailureAuth {
 		return e
 	}
+	c.backOff(ctx, tries, e.RetryAfter)
+	return nil
+}
+
+// backOff waits longer with each try, and at least as long as the platform asked for.
+func (c *Channel) backOff(ctx context.Context, tries int, least time.Duration) {
 	wait := min(firstPause<<min(tries, 8), longestPause)
 	wait += time.Duration(rand.Int64N(int64(wait)/4 + 1)) //nolint:gosec // Jitter, no secret.
-	_ = c.cfg.Pause(ctx, max(wait, e.RetryAfter))         // An ended context ends the loop.
-	return nil
+	_ = c.cfg.Pause(ctx, max(wait, least))                // An ended context ends the caller's loop.
 }

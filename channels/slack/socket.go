@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -24,9 +25,9 @@ const (
 	connectionsKept = 2 // So that replacing one loses nothing.
 	helloTime       = 10 * time.Second
 	writeTime       = 5 * time.Second
-	pingEvery       = 10 * time.Second
-	idleTime        = 30 * time.Second // Without a sign of life; the platform pings more often.
+	idleTime        = 30 * time.Second // Without a sign of life; we ask for one three times as often.
 	lingerTime      = 10 * time.Second // Of a connection that was replaced.
+	settleTime      = time.Minute      // After which a connection counts as good.
 	maxFrame        = 4 << 20          // Bytes.
 )
 
@@ -82,7 +83,6 @@ func (c *Channel) slot(ctx context.Context, s *session, opened func()) error {
 			tries++
 			continue
 		}
-		tries = 0
 		if before != nil {
 			before.stop()
 		}
@@ -97,9 +97,12 @@ func (c *Channel) slot(ctx context.Context, s *session, opened func()) error {
 		case <-l.leaving:
 		case <-ctx.Done():
 		}
-		if l.wasBrief() { // The platform turned us away: do not run hot.
-			_ = c.cfg.Pause(ctx, firstPause)
+		if l.settled.Load() {
+			tries = 0
+			continue
 		}
+		c.backOff(ctx, tries, 0) // It was brief: the platform may be turning us away.
+		tries++
 	}
 	return nil
 }
@@ -137,12 +140,13 @@ type link struct {
 	leaving chan struct{}
 	leave   func()        // Closes leaving, once.
 	ended   chan struct{} // Closed when read returned.
+	age     *time.Timer   // Sets settled.
+	settled atomic.Bool   // It has lasted for a while.
 
 	mu      sync.Mutex
 	pending map[string]bool // Interactions taken and not acknowledged.
 	open    int             // Payloads taken and not done.
 	retired bool
-	frames  int
 }
 
 func newLink(c *Channel, ws *websocket.Conn) *link {
@@ -150,6 +154,7 @@ func newLink(c *Channel, ws *websocket.Conn) *link {
 		c: c, ws: ws, leaving: make(chan struct{}), ended: make(chan struct{}), pending: map[string]bool{},
 		watch: time.AfterFunc(helloTime, func() { _ = ws.Close() }),
 	}
+	l.age = time.AfterFunc(settleTime, func() { l.settled.Store(true) })
 	l.leave = sync.OnceFunc(func() { close(l.leaving) })
 	ws.SetReadLimit(maxFrame)
 	ws.SetPongHandler(func(string) error {
@@ -185,6 +190,7 @@ func (l *link) greeted(ctx context.Context) *channels.Error {
 		return nil
 	}
 	l.watch.Stop()
+	l.age.Stop()
 	_ = l.ws.Close()
 	return failed
 }
@@ -194,6 +200,7 @@ func (l *link) read(s *session) {
 	defer close(l.ended)
 	defer l.leave()
 	defer l.watch.Stop()
+	defer l.age.Stop()
 	defer func() { _ = l.ws.Close() }()
 	for {
 		_, raw, err := l.ws.ReadMessage()
@@ -222,7 +229,6 @@ func (l *link) take(s *session, raw []byte) {
 	}
 	interaction := f.Type != kindEvent
 	l.mu.Lock()
-	l.frames++
 	l.open++
 	if interaction {
 		l.pending[f.EnvelopeID] = true
@@ -256,7 +262,7 @@ func (l *link) write(id string) {
 
 // ping looks for a sign of life until the connection ends.
 func (l *link) ping() {
-	tick := time.NewTicker(pingEvery)
+	tick := time.NewTicker(l.c.idle / 3)
 	defer tick.Stop()
 	for {
 		select {
@@ -287,7 +293,7 @@ func (l *link) alive() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.retired {
-		l.watch.Reset(idleTime)
+		l.watch.Reset(l.c.idle)
 	}
 }
 
@@ -304,11 +310,4 @@ func (l *link) stop() {
 	_ = l.ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), time.Time{})
 	_ = l.ws.Close()
 	<-l.ended
-}
-
-// wasBrief reports whether the connection ended by itself before it brought anything.
-func (l *link) wasBrief() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.frames == 0
 }
