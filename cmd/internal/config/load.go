@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -73,7 +74,10 @@ func loadFile(k *koanf.Koanf, path string) error {
 	if info.Size() > maxFile {
 		return fmt.Errorf("configuration file: over %d bytes", maxFile)
 	}
-	if err := k.Load(file.Provider(path), yaml.Parser()); err != nil {
+	var unreadable *fs.PathError
+	if err := k.Load(file.Provider(path), yaml.Parser()); errors.As(err, &unreadable) {
+		return fmt.Errorf("configuration file: %w", unreadable.Err)
+	} else if err != nil {
 		return errors.New("configuration file: not valid YAML")
 	}
 	return nil

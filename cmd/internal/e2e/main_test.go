@@ -47,7 +47,11 @@ func withBinary(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, "e2e:", err)
 		return 1
 	}
-	defer func() { _ = os.RemoveAll(folder) }() // A temporary folder left behind fails no test.
+	defer func() { _ = os.RemoveAll(folder) }()     // A temporary folder left behind fails no test.
+	if err := os.Chmod(folder, 0o755); err != nil { //nolint:gosec // One story runs it as another user.
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		return 1
+	}
 	path := filepath.Join(folder, "sayso")
 	args := []string{"build", "-o", path}
 	if raceEnabled {

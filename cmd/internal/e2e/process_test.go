@@ -5,6 +5,7 @@ package e2e_test
 import (
 	"bytes"
 	"context"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -48,21 +49,37 @@ type process struct {
 	gone chan struct{} // Closed once it was waited for.
 }
 
-// launch starts a program in a process group of its own.
-func launch(ctx context.Context, t *testing.T, env []string, folder, path string, args ...string) *process {
-	t.Helper()
-	p := &process{t: t, ctx: ctx, gone: make(chan struct{})}
-	p.cmd = exec.Command(path, args...) //nolint:noctx // It is ended by its group, not by a context.
-	p.cmd.Env, p.cmd.Dir, p.cmd.SysProcAttr = env, folder, ownGroup()
+// command prepares a start of sayso.
+func (w *world) command(env []string, args ...string) *process {
+	p := &process{t: w.t, ctx: w.ctx, gone: make(chan struct{})}
+	p.cmd = exec.Command(os.Getenv(saysoVariable), args...) //nolint:noctx,gosec // It is ended by its group, not by a context.
+	p.cmd.Env, p.cmd.Dir, p.cmd.WaitDelay = env, w.work, 5*time.Second
+	return p
+}
+
+// launch starts sayso in a process group of its own.
+func (w *world) launch(env []string, args ...string) *process {
+	w.t.Helper()
+	p := w.command(env, args...)
+	p.cmd.SysProcAttr = ownGroup()
+	if w.owner != 0 && os.Geteuid() == 0 {
+		p.cmd.SysProcAttr.Credential = &syscall.Credential{Uid: w.owner, Gid: w.owner}
+	}
 	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.err
-	p.cmd.WaitDelay = 5 * time.Second
-	require.NoError(t, p.cmd.Start())
+	p.start()
+	w.t.Cleanup(p.kill)
+	return p
+}
+
+// start starts it and notes when it is gone.
+func (p *process) start() {
+	p.t.Helper()
+	require.NoError(p.t, p.cmd.Start())
 	go func() {
 		_ = p.cmd.Wait() // The exit code is read from the state.
 		close(p.gone)
+		p.out.signal.Notify()
 	}()
-	t.Cleanup(p.kill)
-	return p
 }
 
 // kill ends the process and everything that it started, with no chance to react.
@@ -98,9 +115,16 @@ func (p *process) ends(code int) string {
 func (p *process) prints(text string) string {
 	p.t.Helper()
 	got, err := fakes.Await(p.ctx, &p.out.signal, func() (string, bool) {
+		ended := false
+		select {
+		case <-p.gone:
+			ended = true
+		default:
+		}
 		s := p.out.String()
-		return s, strings.Contains(s, text)
+		return s, ended || strings.Contains(s, text)
 	})
 	require.NoError(p.t, err, "%q is not in\n%s\n%s", text, p.out.String(), p.err.String())
+	require.Contains(p.t, got, text, "the process has ended: %s", p.err.String())
 	return got
 }

@@ -46,6 +46,7 @@ type world struct {
 	service *process
 	env     []string
 	logs    []*output // Of every start.
+	owner   uint32    // User to run as; 0 for whoever runs the tests.
 }
 
 // setup changes how a world begins.
@@ -54,6 +55,7 @@ type setup struct {
 	chats  []string // Chats that are told of everything.
 	extra  string   // More configuration.
 	noBots bool
+	folder string // The data folder; "" takes a fresh one.
 }
 
 func newWorld(t *testing.T, s setup) *world {
@@ -65,7 +67,10 @@ func newWorld(t *testing.T, s setup) *world {
 		t: t, ctx: ctx, folder: filepath.Join(root, "data"), work: filepath.Join(root, "work"),
 		config: filepath.Join(root, "sayso.yaml"), listen: "127.0.0.1:0",
 	}
-	require.NoError(t, os.Mkdir(w.work, 0o700))
+	if s.folder != "" {
+		w.folder = s.folder
+	}
+	require.NoError(t, os.Mkdir(w.work, 0o755)) //nolint:gosec // Another user may run commands in it.
 	w.env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + root, "SAYSO_DATA=" + w.folder,
 		"GORACE=halt_on_error=1 exitcode=66",
@@ -135,8 +140,7 @@ var readyAt = regexp.MustCompile(`sayso is ready at (\S+)`)
 // start starts the service, at the address of the start before.
 func (w *world) start() {
 	w.t.Helper()
-	w.service = launch(w.ctx, w.t, w.env, w.work, os.Getenv(saysoVariable),
-		"serve", "--config", w.config, "--listen", w.listen, "--log-level", "debug")
+	w.service = w.launch(w.env, "serve", "--config", w.config, "--listen", w.listen, "--log-level", "debug")
 	w.t.Cleanup(w.rules) // Before the process is killed.
 	w.logs = append(w.logs, &w.service.err)
 	said := w.service.prints("Run it as a user of its own")
@@ -168,13 +172,13 @@ func (w *world) crash() {
 // cli starts a command as the service's own user.
 func (w *world) cli(args ...string) *process {
 	w.t.Helper()
-	return launch(w.ctx, w.t, w.env, w.work, os.Getenv(saysoVariable), args...)
+	return w.launch(w.env, args...)
 }
 
 // with is the same for a command that needs more in its environment.
 func (w *world) with(env []string, args ...string) *process {
 	w.t.Helper()
-	return launch(w.ctx, w.t, append(append([]string{}, w.env...), env...), w.work, os.Getenv(saysoVariable), args...)
+	return w.launch(append(append([]string{}, w.env...), env...), args...)
 }
 
 // api speaks to the service as this machine's runtime.

@@ -35,7 +35,7 @@ func (folderError) Unwrap() error { return core.ErrUnavailable }
 // result code for people and drops the driver's text, which may hold paths and
 // values.
 type dbError struct {
-	class error // core.ErrStorageFull or core.ErrUnavailable.
+	class error // core.ErrStorageFull, ErrReadOnly or core.ErrUnavailable.
 	cause error // A context's error, or nil.
 	code  int   // SQLite's extended result code; 0 when the driver gave none.
 }
@@ -73,8 +73,11 @@ func translate(err error) error {
 	switch {
 	case errors.As(err, &result):
 		failed.code = result.Code()
-		if result.Code()&0xff == sqlite3.SQLITE_FULL {
+		switch result.Code() & 0xff {
+		case sqlite3.SQLITE_FULL:
 			failed.class = core.ErrStorageFull
+		case sqlite3.SQLITE_READONLY:
+			failed.class = ErrReadOnly
 		}
 	case errors.Is(err, context.Canceled):
 		failed.cause = context.Canceled
