@@ -69,7 +69,7 @@ const (
 // a stop of the channel.
 func (c *Channel) exchange(ctx context.Context, i *interaction) *exchange {
 	x := &exchange{c: c, id: i.ID, token: i.Token, kind: i.Type}
-	x.late = time.AfterFunc(c.cfg.Late, func() { x.acknowledge(ctx) })
+	x.late = time.AfterFunc(c.cfg.Late, func() { _ = x.acknowledge(ctx) }) // It notes what fails.
 	return x
 }
 
@@ -139,13 +139,13 @@ func (x *exchange) follow(ctx context.Context, a channels.Answer) *channels.Erro
 	if a.Prompt != nil {
 		a = channels.Answer{Text: answerNoPrompt, Alert: true}
 	}
+	body := x.c.private(ctx, a)
 	method, path := http.MethodPost, "webhooks/"+x.c.appID+"/"+x.token
-	if x.kind == interactionCommand { // Its acknowledgement stands in the chat and waits.
-		method, path = http.MethodPatch, path+"/messages/@original"
+	if x.kind == interactionCommand { // Its acknowledgement stands in the chat, private for good, and waits.
+		method, path, body.Flags = http.MethodPatch, path+"/messages/@original", 0
 	} else if a.Text == "" {
 		return nil
 	}
-	body := x.c.private(ctx, a)
 	return x.c.persist(ctx, answerPatience, func(ctx context.Context) *channels.Error {
 		_, failed := x.c.call(ctx, opAnswer, method, path, body, nil)
 		return failed

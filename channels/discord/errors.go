@@ -32,6 +32,7 @@ const (
 	codeOpeningFast  = 40003  // Direct chats are opened too fast.
 	codeNoSharedWith = 50278  // No server in common with the person.
 	codeThreadLocked = 160005 // The thread is locked.
+	codeNoReply      = 160002 // A reply needs the right to read what was said before.
 )
 
 // refusal is the platform's own "no".

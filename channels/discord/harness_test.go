@@ -109,6 +109,7 @@ func harness(t *testing.T) *channeltest.Harness {
 		Direct:   "@" + owner, Group: group, Thread: thread, Owner: owner, Other: other, Realm: "discord",
 		Secrets:      []string{s.Token(), s.URL(), "interaction-token-"},
 		PayloadLimit: 100, EditDeleted: core.OutcomeRetired, EndsSeen: true,
+		Refused: map[string]string{robot: "a bot"},
 	}
 }
 

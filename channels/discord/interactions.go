@@ -10,8 +10,6 @@ import (
 	"net/http"
 	"strconv"
 	"time"
-
-	"github.com/saysohq/sayso/channels"
 )
 
 // maxInteraction bounds the body of a pushed interaction in bytes; real ones have a
@@ -100,29 +98,4 @@ func (c *Channel) authentic(h http.Header, body []byte) bool {
 	}
 	age := c.cfg.Now().Sub(time.Unix(at, 0))
 	return age <= maxAge && age >= -maxAge && ed25519.Verify(c.key, append([]byte(stamp), body...), signature)
-}
-
-// Run implements channels.Channel. It returns nil when ctx ended, after what was
-// under way did, and an auth error (*channels.Error) as soon as the token, or what the
-// application may hear, is refused. Everything else it waits out.
-func (c *Channel) Run(ctx context.Context, in channels.Inbound) error {
-	if !c.running.CompareAndSwap(false, true) {
-		return errAlreadyRuns
-	}
-	defer c.running.Store(false)
-	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
-	s := &session{ctx: work, in: in, queue: newQueue()}
-	defer func() {
-		late := time.AfterFunc(c.grace, cancel)
-		defer late.Stop()
-		s.queue.wait()
-	}()
-	if err := c.insist(ctx, c.Check); err != nil || ctx.Err() != nil {
-		return err
-	}
-	if c.key != nil {
-		return c.serve(ctx, s)
-	}
-	return c.listen(ctx, s)
 }

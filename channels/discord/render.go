@@ -21,8 +21,7 @@ type message struct {
 
 // plain is the same message with nothing but its text and buttons.
 func (m message) plain() message {
-	p := message{content: m.content, components: withoutLinks(m.components)}
-	return p
+	return message{content: m.content, components: withoutLinks(m.components)}
 }
 
 // Limits of an embed in UTF-16 units.

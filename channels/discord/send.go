@@ -118,6 +118,10 @@ func foreignPayload(op string) error {
 // once more without any.
 func (c *Channel) send(ctx context.Context, channel string, m message, replyTo, nonce string) (sent, *channels.Error) {
 	s, r, failed := c.post(ctx, channel, m, replyTo, nonce)
+	if r.code == codeNoReply {
+		replyTo = ""
+		s, r, failed = c.post(ctx, channel, m, replyTo, nonce)
+	}
 	if r.code == discordgo.ErrCodeInvalidFormBody {
 		c.log.LogAttrs(ctx, slog.LevelError, "layout refused, sending plain", slog.String("reason", failed.Detail))
 		s, _, failed = c.post(ctx, channel, m.plain(), replyTo, nonce)
@@ -310,9 +314,18 @@ func (c *Channel) sendFile(ctx context.Context, card locator, text string, omitt
 	}
 	out := m.body()
 	out.Reference = &reference{Message: card.message}
+	r, err := c.postFile(ctx, card.channel, out, text)
+	if r.code == codeNoReply {
+		out.Reference = nil
+		_, err = c.postFile(ctx, card.channel, out, text)
+	}
+	return err
+}
+
+func (c *Channel) postFile(ctx context.Context, channel string, out outgoing, text string) (refusal, error) {
 	head, err := json.Marshal(out)
 	if err != nil {
-		return fmt.Errorf("encode message: %w", err)
+		return refusal{}, fmt.Errorf("encode message: %w", err)
 	}
 	var body bytes.Buffer
 	w := multipart.NewWriter(&body)
@@ -322,17 +335,18 @@ func (c *Channel) sendFile(ctx context.Context, card locator, text string, omitt
 	} {
 		p, err := w.CreatePart(textproto.MIMEHeader{"Content-Disposition": {part.disposition}, "Content-Type": {part.kind}})
 		if err != nil {
-			return fmt.Errorf("encode file: %w", err)
+			return refusal{}, fmt.Errorf("encode file: %w", err)
 		}
 		if _, err := p.Write([]byte(part.data)); err != nil {
-			return fmt.Errorf("encode file: %w", err)
+			return refusal{}, fmt.Errorf("encode file: %w", err)
 		}
 	}
 	if err := w.Close(); err != nil {
-		return fmt.Errorf("encode file: %w", err)
+		return refusal{}, fmt.Errorf("encode file: %w", err)
 	}
-	if _, failed := c.callRaw(ctx, opSend, http.MethodPost, "channels/"+card.channel+"/messages", w.FormDataContentType(), body.Bytes(), nil); failed != nil {
-		return failed
+	r, failed := c.callRaw(ctx, opSend, http.MethodPost, "channels/"+channel+"/messages", w.FormDataContentType(), body.Bytes(), nil)
+	if failed != nil {
+		return r, failed
 	}
-	return nil
+	return r, nil
 }

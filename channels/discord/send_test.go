@@ -101,6 +101,25 @@ func TestArchivedThreadIsOpenedFirst(t *testing.T) {
 	require.Empty(t, s.Violations.List())
 }
 
+// Without the right to read the history nothing can be a reply; the detail comes all
+// the same.
+func TestDetailWithoutHistory(t *testing.T) {
+	t.Parallel()
+	s := world(t, fake.Config{})
+	ch := open(t, s, codec(t), nil)
+	s.Blind(group)
+	for _, command := range []string{"ls", strings.Repeat("ls\n", 5_000)} {
+		c := card(command, "Deny")
+		locator, err := ch.Send(t.Context(), group, rendered(t, ch, c))
+		require.NoError(t, err)
+		before := len(s.Messages())
+		require.NoError(t, ch.SendDetail(t.Context(), group, locator, c))
+		require.Len(t, s.Messages(), before+1)
+		require.Empty(t, s.Messages()[before].ReplyTo)
+	}
+	require.Empty(t, s.Violations.List())
+}
+
 // People and chats that the bot cannot reach: the person's next route is planned.
 func TestUnreachable(t *testing.T) {
 	t.Parallel()

@@ -16,6 +16,31 @@ import (
 // makes fewer with it.
 const longestPause = 2 * time.Minute
 
+// Run implements channels.Channel. It returns nil when ctx ended, after what was
+// under way did, and an auth error (*channels.Error) as soon as the token, or what the
+// application may hear, is refused. Everything else it waits out.
+func (c *Channel) Run(ctx context.Context, in channels.Inbound) error {
+	if !c.running.CompareAndSwap(false, true) {
+		return errAlreadyRuns
+	}
+	defer c.running.Store(false)
+	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	s := &session{ctx: work, in: in, queue: newQueue()}
+	defer func() {
+		late := time.AfterFunc(c.grace, cancel)
+		defer late.Stop()
+		s.queue.wait()
+	}()
+	if err := c.insist(ctx, c.Check); err != nil || ctx.Err() != nil {
+		return err
+	}
+	if c.key != nil {
+		return c.serve(ctx, s)
+	}
+	return c.listen(ctx, s)
+}
+
 // listen keeps a connection to the gateway until ctx ends. It asks whether the token
 // still holds before every new session: a refused one must not be tried again and
 // again.

@@ -49,6 +49,13 @@ func (s *Server) Mute(id string) {
 	s.channels[id].muted = true
 }
 
+// Blind takes the bot's right to read what was said before away.
+func (s *Server) Blind(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.channels[id].blind = true
+}
+
 // Remove takes the bot out of a channel for good.
 func (s *Server) Remove(address string) {
 	s.mu.Lock()

@@ -249,7 +249,8 @@ func TestWhoCanBeReached(t *testing.T) {
 		_, got := w.call("POST", "users/@me/channels", `{"recipient_id":"`+user+`"}`)
 		return fmt.Sprint(got["id"])
 	}
-	require.Equal(t, direct(anna), direct(anna), "the same chat each time")
+	first := direct(anna)
+	require.Equal(t, first, direct(anna), "the same chat each time")
 	send := func(to string) any {
 		_, got := w.call("POST", "channels/"+to+"/messages", `{"content":"hi",`+nobody+`}`)
 		return got["code"]

@@ -36,6 +36,7 @@ type channel struct {
 	locked   bool
 	gone     bool // Deleted, or the bot was taken out.
 	muted    bool // The bot may not write.
+	blind    bool // The bot may not read what was said before.
 	oldEdits int  // Edits of old messages that the present minute still takes.
 	oldUntil time.Time
 }
@@ -195,6 +196,10 @@ func (s *Server) decode(q *request, edit bool) (*wireIn, *apiError) {
 	if rule := checkMentions(in.Mentions); rule != "" {
 		s.Violations.Add("%s %s: %s", q.method, q.path[0], rule)
 	}
+	const suppressEmbeds, componentsV2 = 1 << 2, 1 << 15
+	if edit && in.Flags&^(suppressEmbeds|componentsV2) != 0 {
+		return nil, s.violated(q, "flags", "NOT_EDITABLE")
+	}
 	empty := (in.Content == nil || strings.TrimSpace(*in.Content) == "") && (in.Embeds == nil || len(*in.Embeds) == 0) && q.file == nil
 	if empty && !edit {
 		s.Violations.Add("%s %s: an empty message", q.method, q.path[0])
@@ -273,6 +278,9 @@ func (s *Server) createMessage(q *request) (any, *apiError) {
 		m.nonce = *in.Nonce
 	}
 	if r := in.Reference; r != nil {
+		if c.blind {
+			return nil, refused(400, 160002, "Cannot reply without permission to read message history")
+		}
 		m.replyTo = s.find(c.id, r.MessageID)
 		if (m.replyTo == nil || m.replyTo.deleted) && r.Must {
 			return nil, refused(400, 50035, "Unknown message")
