@@ -64,6 +64,9 @@ var measures = [...]struct {
 // Run measures and prints the report. It returns an error when something could
 // not be measured, not when a target was missed: the report says that.
 func Run(ctx context.Context, o Options) error {
+	if _, err := os.Stat(o.Sayso); err != nil {
+		return fmt.Errorf("find the service's binary: %w", err)
+	}
 	root, err := os.MkdirTemp(o.Dir, "sayso-bench-")
 	if err != nil {
 		return fmt.Errorf("make folder: %w", err)
