@@ -38,6 +38,9 @@ type Harness struct {
 	PayloadLimit int
 	// EditDeleted is the outcome of editing a message that somebody deleted.
 	EditDeleted core.DeliveryOutcome
+	// OncePerNonce is true where repeated sends with one nonce make one message;
+	// elsewhere each makes its own.
+	OncePerNonce bool
 	// Redelivers is true where the platform keeps a click until somebody confirms it,
 	// and hands it out again until then. Elsewhere the person sees an error when
 	// nobody listens, and presses again.

@@ -19,6 +19,7 @@ func sendCases() []testCase {
 		{"edit_replaces_text_and_takes_buttons_away_113", editReplaces},
 		{"edit_twice_is_success_113", editTwice},
 		{"edit_of_a_deleted_message_113", editDeleted},
+		{"repeated_send_after_a_lost_answer", repeatedSend},
 		{"edit_keeps_buttons_of_a_pending_card", editKeeps},
 		{"check_tells_a_good_account", checkGood},
 		{"show_all_short_as_messages", detailShort},
@@ -101,6 +102,33 @@ func editDeleted(t *testing.T, b *bundle) {
 	outcome, err := b.ch.Edit(b.ctx, locator, b.render(t, resolved()))
 	require.NoError(t, err)
 	require.Equal(t, b.EditDeleted, outcome)
+}
+
+// repeatedSend: a send whose answer was lost is made again with its nonce. The
+// locator that comes of it names a message that shows the card; how many there are
+// differs. What is not a repetition always makes a message of its own.
+func repeatedSend(t *testing.T, b *bundle) {
+	r := b.render(t, pending())
+	r.Nonce = "AAAABBBBCCCCDDDDEEEE-_12"
+	b.Platform.Script.Add(fakes.Fault{Kind: fakes.FaultResetAfter, Op: fakes.OpSend})
+	_, err := b.ch.Send(b.ctx, b.Group, r)
+	require.Error(t, err)
+	locator, err := b.ch.Send(b.ctx, b.Group, r)
+	require.NoError(t, err)
+	require.Contains(t, b.shown(t, locator).Text, pending().Command)
+	want := 2
+	if b.OncePerNonce {
+		want = 1
+	}
+	require.Len(t, b.Platform.Messages(), want)
+	r.Nonce = "another"
+	other, err := b.ch.Send(b.ctx, b.Group, r)
+	require.NoError(t, err)
+	require.NotEqual(t, locator, other)
+	require.Len(t, b.Platform.Messages(), want+1)
+	outcome, err := b.ch.Edit(b.ctx, locator, b.render(t, resolved()))
+	require.NoError(t, err)
+	require.Equal(t, core.OutcomeReplaced, outcome)
 }
 
 func editKeeps(t *testing.T, b *bundle) {
