@@ -25,7 +25,7 @@ const (
 	maxTitle    = 24
 	maxHint     = 150
 	maxMetadata = 3_000
-	maxInput    = 3_000
+	maxInput    = 1_000           // As much as a note keeps; the platform would take 3,000.
 	triggerTime = 3 * time.Second // How long the platform lets a dialog be opened.
 )
 

@@ -211,6 +211,16 @@ func TestDirectChatIsEditedByItsOwnID(t *testing.T) {
 	}
 }
 
+// Shared channels and threads have one spelling; people are no channels.
+func TestCanonical(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{shared: shared, shared + "/1.000001": shared + "/1.000001", owner: "", "general": "", "D0OWNER01": "", shared + "/": ""} {
+		got, ok := slack.Canonical(text)
+		require.Equal(t, want, got)
+		require.Equal(t, want != "", ok)
+	}
+}
+
 // Chats that are closed in each of the platform's ways.
 func TestClosedChats(t *testing.T) {
 	t.Parallel()

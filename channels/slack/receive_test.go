@@ -140,6 +140,21 @@ func TestStrangerOfAConnectedWorkspace(t *testing.T) {
 	require.Empty(t, r.s.Calls("users.info"), "nothing can be found out about them")
 }
 
+// In an organisation somebody's first workspace may be another; they are a member of
+// this one all the same. Whoever presses is named as people know them.
+func TestMembersOfAnOrganisation(t *testing.T) {
+	t.Parallel()
+	r := setup(t, nil)
+	in := new(channeltest.Inbox)
+	r.receive(t, in)
+	r.s.AddUser(fake.User{ID: "W0ORG0001", Name: "ora", Team: "T0ELSE001", OrgTeams: []string{"T0ELSE001", fake.Team}})
+	press := r.press(t, fake.Press{User: "W0ORG0001", Message: r.post(t, shared), Label: "Deny", Team: fake.Team})
+	require.Equal(t, "ok", r.reply(t, press))
+	clicks, err := in.AwaitClicks(r.ctx, 1)
+	require.NoError(t, err)
+	require.Empty(t, cmp.Diff(channels.Actor{Realm: realm, ID: "W0ORG0001", Label: "@ora"}, clicks[0].Actor))
+}
+
 // Commands are the text commands by another name.
 func TestCommands(t *testing.T) {
 	t.Parallel()

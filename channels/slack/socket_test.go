@@ -96,9 +96,9 @@ func TestQuietConnectionIsKept(t *testing.T) {
 		opened <- struct{}{}
 		_, _, _ = ws.ReadMessage()
 	})
-	slack.Impatient(ch, time.Second)
+	slack.Impatient(ch, 2*time.Second)
 	runs(t, ch)
-	for range 6 * connections { // Twice the time that they may be silent.
+	for range 4 * connections { // More than the time that they may be silent.
 		<-pinged
 	}
 	require.Len(t, opened, connections)

@@ -87,6 +87,9 @@ func (c *Channel) servePush(w http.ResponseWriter, r *http.Request) {
 func (c *Channel) push(ctx context.Context, kind string, raw []byte) error {
 	c.gate.RLock()
 	s := c.session
+	if s == nil { // The app has one URL for all of its workspaces: this one may be out.
+		s = c.cfg.Workspaces.any()
+	}
 	if s == nil {
 		c.gate.RUnlock()
 		return errNotServing

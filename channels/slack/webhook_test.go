@@ -297,10 +297,17 @@ func TestWorkspaces(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "a member of another workspace", clicks[0].Actor.Refused, "nobody serves that one")
 
-	there.receive(t, elsewhere) // The same workspace again: the last to run has it.
-	require.Equal(t, http.StatusOK, here.post(t, formType, interaction(t, nil), nil))
-	clicks, err = elsewhere.AwaitClicks(here.ctx, 1)
+	// The same workspace again: the last to run has it, also where the first is out.
+	third := pushes(t, func(c *slack.Config) { c.Workspaces = shared })
+	require.Equal(t, http.StatusOK, third.post(t, formType, interaction(t, nil), nil))
+	_, err = in.AwaitClicks(here.ctx, 2)
 	require.NoError(t, err)
+	there.receive(t, elsewhere)
+	require.Eventually(t, func() bool { // Whichever takes pushes while there starts.
+		require.Equal(t, http.StatusOK, here.post(t, formType, interaction(t, nil), nil))
+		clicks, err = elsewhere.AwaitClicks(here.ctx, 0)
+		return err == nil && len(clicks) > 0
+	}, 10*time.Second, 2*time.Millisecond)
 	require.Equal(t, there.ch.Ref(), clicks[0].Account)
 }
 

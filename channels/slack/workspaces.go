@@ -33,6 +33,19 @@ func (w *Workspaces) leave(team string, s *session) {
 	}
 }
 
+// any is a session of whichever workspace; nil where none is served.
+func (w *Workspaces) any() *session {
+	if w == nil {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, s := range w.byTeam {
+		return s
+	}
+	return nil
+}
+
 // of is the session of a workspace; otherwise where nobody serves it.
 func (w *Workspaces) of(team string, otherwise *session) *session {
 	if w == nil {

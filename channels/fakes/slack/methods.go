@@ -30,8 +30,12 @@ func (s *Server) usersInfo(q *request) (answer, string) {
 	case u.Hidden:
 		return nil, "user_not_visible"
 	}
+	org := map[string]any{}
+	if u.OrgTeams != nil {
+		org["id"], org["teams"] = u.ID, u.OrgTeams
+	}
 	return answer{"user": map[string]any{
-		"id": u.ID, "team_id": u.Team, "name": u.Name, "real_name": u.Name, "deleted": u.Deleted, "is_bot": u.Bot,
+		"enterprise_user": org, "id": u.ID, "team_id": u.Team, "name": u.Name, "real_name": u.Name, "deleted": u.Deleted, "is_bot": u.Bot,
 		"is_app_user": u.AppUser, "is_restricted": u.Guest || u.SingleOnly, "is_ultra_restricted": u.SingleOnly,
 		"is_stranger": u.Stranger, "profile": map[string]any{"display_name": u.Name},
 	}}, ""

@@ -15,11 +15,12 @@ type User struct {
 	Deleted    bool
 	Bot        bool
 	AppUser    bool
-	Guest      bool // Multi-channel guest.
-	SingleOnly bool // Single-channel guest.
-	Stranger   bool // From a connected workspace.
-	Hidden     bool // users.info does not show it.
-	NoMessages bool // The app's messages tab is off for it.
+	Guest      bool     // Multi-channel guest.
+	SingleOnly bool     // Single-channel guest.
+	Stranger   bool     // From a connected workspace.
+	Hidden     bool     // users.info does not show it.
+	OrgTeams   []string // Workspaces of the same organisation that it is in.
+	NoMessages bool     // The app's messages tab is off for it.
 }
 
 type conversation struct {
