@@ -298,3 +298,23 @@ func TestStopWhileUnreachable(t *testing.T) {
 	defer cancel()
 	require.NoError(t, r.ch.Run(ctx, nil))
 }
+
+// The detail says what is missing of it, and a card without one has its title.
+func TestDetailOfLittle(t *testing.T) {
+	t.Parallel()
+	r := setup(t, nil)
+	locator := r.post(t, owner)
+	c := card()
+	c.Omitted = 7
+	require.NoError(t, r.ch.SendDetail(r.ctx, owner, locator, c))
+	c.Command, c.Omitted = " ", 0
+	require.NoError(t, r.ch.SendDetail(r.ctx, owner, locator, c))
+	shown := r.s.Messages()
+	require.Len(t, shown, 3)
+	require.Contains(t, shown[1].Text, "7 bytes are missing")
+	require.Contains(t, shown[2].Text, c.Title)
+	require.Equal(t, core.FailureRejected, of(t, r.ch.SendDetail(r.ctx, "x", locator, c)).class)
+	require.Equal(t, core.FailureRejected, of(t, r.ch.SendDetail(r.ctx, owner, "x", c)).class)
+	r.s.CloseChat(owner)
+	require.Equal(t, core.FailureGone, of(t, r.ch.SendDetail(r.ctx, owner, locator, c)).class)
+}

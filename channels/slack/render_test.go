@@ -172,3 +172,31 @@ func TestCutAndSplit(t *testing.T) {
 	require.Equal(t, "&lt;", unescape("&amp;lt;"))
 	require.Equal(t, `\u{0}\u{85}\u{202E}`+"\n\t\uFFFD", clean("\x00\u0085\u202e\n\t\xff"))
 }
+
+// A dialog brings back which prompt it answers, whatever else does not fit.
+func TestMetadata(t *testing.T) {
+	t.Parallel()
+	m := metadata{Prompt: "p", Chat: "C1/1.1", Direct: true, Response: "https://hooks.slack.com/actions/x"}
+	got, ok := readMetadata(m.String())
+	require.True(t, ok)
+	require.Equal(t, m, got)
+	m.Response += strings.Repeat("x", maxMetadata)
+	require.LessOrEqual(t, len(m.String()), maxMetadata)
+	got, ok = readMetadata(m.String())
+	require.True(t, ok)
+	require.Empty(t, got.Response)
+	for _, bad := range []string{"", "{", "{}", "[]", `{"chat":"C1"}`} {
+		_, ok := readMetadata(bad)
+		require.False(t, ok, bad)
+	}
+}
+
+func TestNames(t *testing.T) {
+	t.Parallel()
+	for want, u := range map[string]*slack.User{
+		"Olga (@olga)": {Name: "olga", RealName: "Olga"}, "@olga": {Name: "olga"}, "Olga": {RealName: "Olga"},
+		"O (@olga)": {Name: "olga", RealName: "Olga", Profile: slack.UserProfile{DisplayName: " O "}}, "": {},
+	} {
+		require.Equal(t, want, nameOf(u))
+	}
+}
