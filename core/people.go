@@ -170,7 +170,7 @@ type Prompt struct {
 	ApprovalID  string // note: the approval to deny.
 	DeliveryID  string // note: the card that was clicked.
 	CodeHash    string // link: the code that was presented.
-	PrincipalID string // link: the person whose code it was.
+	PrincipalID string // link: the person whose code it was. test: whom the card was sent to.
 	ExpiresAt   Millis
 	DoneAt      Millis // 0 until it was answered.
 }
@@ -182,12 +182,13 @@ type PromptPurpose string
 const (
 	PromptNote PromptPurpose = "note" // The answer denies with a note.
 	PromptLink PromptPurpose = "link" // The answer links an identity.
+	PromptTest PromptPurpose = "test" // The answer proves that clicks come back.
 )
 
 // Valid reports whether p is one of the closed set.
 func (p PromptPurpose) Valid() bool {
 	switch p {
-	case PromptNote, PromptLink:
+	case PromptNote, PromptLink, PromptTest:
 		return true
 	}
 	return false

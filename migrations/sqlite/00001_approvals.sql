@@ -112,7 +112,7 @@ INSERT INTO code_failures (singleton) VALUES (1);
 CREATE TABLE prompts (
     id           TEXT    PRIMARY KEY,
     ref          TEXT    NOT NULL UNIQUE,
-    purpose      TEXT    NOT NULL CHECK (purpose IN ('note', 'link')),
+    purpose      TEXT    NOT NULL CHECK (purpose IN ('note', 'link', 'test')),
     channel      TEXT    NOT NULL,
     account      TEXT    NOT NULL,
     chat         TEXT    NOT NULL,

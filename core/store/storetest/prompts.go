@@ -14,6 +14,7 @@ func promptSpecs() []spec {
 		{"a prompt is answered once", promptOnce},
 		{"now equal to the end of a prompt is too late", promptExpires},
 		{"a prompt belongs to one place", promptPlace},
+		{"a prompt has one of the purposes", promptPurposes},
 	}
 }
 
@@ -55,6 +56,25 @@ func promptFound(k *kit) {
 	require.ErrorIs(k.t, err, core.ErrNotFound)
 	require.ErrorIs(k.t, k.PlacePrompt(k.ctx, "nothing", "message-2"), core.ErrNotFound)
 	require.ErrorIs(k.t, k.FinishPrompt(k.ctx, "nothing"), core.ErrNotFound)
+}
+
+// promptPurposes: every purpose is kept as it is, and nothing else is stored.
+func promptPurposes(k *kit) {
+	for _, purpose := range []core.PromptPurpose{core.PromptNote, core.PromptLink, core.PromptTest, "other"} {
+		id := "prompt-for-" + string(purpose)
+		_, err := k.OpenPrompt(k.ctx, core.Prompt{
+			Ref: core.ResolutionRef("prompt", id), ID: id, Purpose: purpose,
+			Channel: core.SurfaceTelegram, Account: account, Chat: "chat-1", Realm: "telegram", ExternalID: "42",
+		}, core.PromptLife)
+		if !purpose.Valid() {
+			require.Error(k.t, err)
+			continue
+		}
+		require.NoError(k.t, err)
+		got, err := k.PromptByRef(k.ctx, core.ResolutionRef("prompt", id))
+		require.NoError(k.t, err)
+		require.Equal(k.t, purpose, got.Purpose)
+	}
 }
 
 func promptOnce(k *kit) {
