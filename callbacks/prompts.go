@@ -142,8 +142,8 @@ func (t *turn) messageKey(kind string, c channels.Text) string {
 	return kind + ":" + string(t.account.Channel) + ":" + t.account.Account + ":" + c.MessageID
 }
 
-// clickPrompt handles yes and no to a prompt; today that is the question whether to
-// link this account. Whoever it was put to answers it, known or not yet.
+// clickPrompt handles yes and no to a prompt: the question whether to link this
+// account, which whoever it was put to answers, known or not yet; or a test card.
 func (t *turn) clickPrompt(ctx context.Context, d Decoded) channels.Answer {
 	if t.actor.Refused != "" {
 		return refusal(presentation.AnswerRefused(t.deps.Texts.Text(t.actor.Refused, maxShown)))
@@ -156,10 +156,12 @@ func (t *turn) clickPrompt(ctx context.Context, d Decoded) channels.Answer {
 		return t.failed(ctx, fmt.Errorf("find prompt: %w", err))
 	case !t.asks(&prompt) || prompt.Chat != t.chat:
 		return refusal(presentation.AnswerNotYourAsk)
+	case d.Verb == VerbDismiss && prompt.Purpose != core.PromptNote:
+		return t.dismiss(ctx, &prompt)
+	case prompt.Purpose == core.PromptTest:
+		return t.passTest(ctx, &prompt)
 	case prompt.Purpose != core.PromptLink:
 		return refusal(presentation.AnswerPromptGone)
-	case d.Verb == VerbDismiss:
-		return t.dismiss(ctx, &prompt)
 	}
 	return t.link(ctx, &prompt)
 }
@@ -170,4 +172,18 @@ func (t *turn) dismiss(ctx context.Context, prompt *core.Prompt) channels.Answer
 		return t.failed(ctx, fmt.Errorf("finish prompt: %w", err))
 	}
 	return said(presentation.AnswerDismissed)
+}
+
+// passTest takes the click on a test card. It went the whole way that a decision
+// goes, up to the person who may decide; that the prompt is finished proves it, on
+// any replica.
+func (t *turn) passTest(ctx context.Context, prompt *core.Prompt) channels.Answer {
+	if refused, ok := t.identify(ctx); !ok {
+		return refused
+	}
+	err := t.deps.Prompts.FinishPrompt(ctx, prompt.ID)
+	if err != nil && !errors.Is(err, core.ErrNotFound) { // Not found: pressed twice at once.
+		return t.failed(ctx, fmt.Errorf("finish prompt: %w", err))
+	}
+	return said(presentation.AnswerTestPassed)
 }
