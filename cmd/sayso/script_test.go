@@ -101,7 +101,7 @@ func scriptServe(ts *testscript.TestScript, neg bool, args []string) {
 	path, err := exec.LookPath("sayso")
 	ts.Check(err)
 	s := &running{gone: make(chan struct{})}
-	s.cmd = exec.Command(path, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...) //nolint:noctx // Ended below.
+	s.cmd = exec.Command(path, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...) // Ended below.
 	s.cmd.Env = []string{
 		"PATH=" + ts.Getenv("PATH"), "HOME=" + ts.Getenv("HOME"), "SAYSO_DATA=" + ts.Getenv("SAYSO_DATA"),
 	}

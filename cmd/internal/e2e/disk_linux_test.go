@@ -28,7 +28,7 @@ func TestReadOnlyFolder(t *testing.T) {
 	w.stop()
 	w.owner = nobody
 	for _, above := range []string{filepath.Dir(w.folder), filepath.Dir(filepath.Dir(w.folder))} {
-		require.NoError(t, os.Chmod(above, 0o755)) //nolint:gosec // The other user has to get there.
+		require.NoError(t, os.Chmod(above, 0o755)) // The other user has to get there.
 	}
 	require.NoError(t, filepath.WalkDir(w.folder, func(path string, _ os.DirEntry, err error) error {
 		if err != nil || os.Geteuid() != 0 {
@@ -43,14 +43,14 @@ func TestReadOnlyFolder(t *testing.T) {
 		require.NoError(t, os.Lchown(w.config, nobody, nobody))
 	}
 	unreadable.kill()
-	require.NoError(t, os.Chmod(w.folder, 0o500)) //nolint:gosec // A folder needs its x.
+	require.NoError(t, os.Chmod(w.folder, 0o500)) // A folder needs its x.
 	for _, args := range [][]string{{"serve", "--listen", "127.0.0.1:0"}, {"migrate"}} {
 		p := w.cli(args...)
 		p.ends(69)
 		require.Contains(t, p.err.String(), "the data folder cannot be written")
 		require.Empty(t, p.out.String())
 	}
-	require.NoError(t, os.Chmod(w.folder, 0o700)) //nolint:gosec // A folder needs its x.
+	require.NoError(t, os.Chmod(w.folder, 0o700)) // A folder needs its x.
 	w.start()
 	require.Equal(t, core.StatusPending, w.record(id).Status)
 }

@@ -48,7 +48,7 @@ func withBinary(m *testing.M) int {
 		return 1
 	}
 	defer func() { _ = os.RemoveAll(folder) }()     // A temporary folder left behind fails no test.
-	if err := os.Chmod(folder, 0o755); err != nil { //nolint:gosec // One story runs it as another user.
+	if err := os.Chmod(folder, 0o755); err != nil { // One story runs it as another user.
 		fmt.Fprintln(os.Stderr, "e2e:", err)
 		return 1
 	}

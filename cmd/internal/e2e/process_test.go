@@ -46,13 +46,14 @@ type process struct {
 	cmd  *exec.Cmd
 	out  output
 	err  output
-	gone chan struct{} // Closed once it was waited for.
+	gone chan struct{} // Closed once it has ended and all that it wrote is here.
+	read chan struct{} // Closed once its terminal has nothing more; nil without one.
 }
 
 // command prepares a start of sayso.
 func (w *world) command(env []string, args ...string) *process {
 	p := &process{t: w.t, ctx: w.ctx, gone: make(chan struct{})}
-	p.cmd = exec.Command(os.Getenv(saysoVariable), args...) //nolint:noctx,gosec // It is ended by its group, not by a context.
+	p.cmd = exec.Command(os.Getenv(saysoVariable), args...) // It is ended by its group, not by a context.
 	p.cmd.Env, p.cmd.Dir, p.cmd.WaitDelay = env, w.work, 5*time.Second
 	return p
 }
@@ -77,6 +78,9 @@ func (p *process) start() {
 	require.NoError(p.t, p.cmd.Start())
 	go func() {
 		_ = p.cmd.Wait() // The exit code is read from the state.
+		if p.read != nil {
+			<-p.read
+		}
 		close(p.gone)
 		p.out.signal.Notify()
 	}()

@@ -33,16 +33,15 @@ func (w *world) typed(args ...string) *process {
 	p := w.command(w.env, args...)
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = theirs, theirs, theirs
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Pdeathsig: syscall.SIGKILL}
+	p.read = make(chan struct{})
 	p.start()
 	require.NoError(w.t, theirs.Close())
-	read := make(chan struct{})
 	go func() {
-		defer close(read)
+		defer close(p.read)
 		_, _ = io.Copy(&p.out, ours) // Ends with an error once nobody has the other end.
 	}()
 	w.t.Cleanup(func() {
 		p.kill()
-		<-read
 		require.NoError(w.t, ours.Close())
 	})
 	return p

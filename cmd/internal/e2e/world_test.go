@@ -70,7 +70,7 @@ func newWorld(t *testing.T, s setup) *world {
 	if s.folder != "" {
 		w.folder = s.folder
 	}
-	require.NoError(t, os.Mkdir(w.work, 0o755)) //nolint:gosec // Another user may run commands in it.
+	require.NoError(t, os.Mkdir(w.work, 0o755)) // Another user may run commands in it.
 	w.env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + root, "SAYSO_DATA=" + w.folder,
 		"GORACE=halt_on_error=1 exitcode=66",

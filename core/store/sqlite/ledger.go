@@ -108,7 +108,8 @@ func (t *tx) adopt(approvalID string, a *core.Adopt) (string, error) {
 	if r.d.Locator != "" { // It follows another message already: a send in doubt had been repeated.
 		return t.twin(&r, c, a.Locator, 0)
 	}
-	r.d.Locator, r.d.State, r.d.Outcome, r.d.Ambiguous, r.d.DueAt = a.Locator, core.DeliveryOpen, core.OutcomeNone, false, t.now
+	// The doubt stays: the send may have been repeated, and then there is another one.
+	r.d.Locator, r.d.State, r.d.Outcome, r.d.DueAt = a.Locator, core.DeliveryOpen, core.OutcomeNone, t.now
 	r.stateBefore = ""
 	if r.d.LeaseHolder != "" && r.d.LeaseUntil.Reached(t.now) { // Taken over: the holder may paint late.
 		r.letGo()

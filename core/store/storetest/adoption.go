@@ -15,6 +15,7 @@ func adoptionSpecs() []spec {
 		{"a loser's adoption reports the winner", adoptLoser},
 		{"a repeated send's first message is adopted beside its second", adoptSecond},
 		{"a receipt that comes after an adoption forgets neither message", adoptBeforeReceipt},
+		{"a press that overtakes the receipt of a repeated send forgets no lost one", adoptBothEarly},
 		{"a moved chat's orphan is found at either address", adoptMoved},
 	}
 }
@@ -194,6 +195,32 @@ func (k *kit) bothSettle(id string, locators ...string) {
 		require.NoError(k.t, err, l)
 		require.Equal(k.t, id, d.ApprovalID)
 		require.Equal(k.t, core.DeliveryClosed, d.State, l)
+	}
+}
+
+// The first send was lost; the second one's message is pressed before its receipt
+// is recorded, and the first one's after that.
+func adoptBothEarly(k *kit) {
+	made := k.create(withCards("chat-1"))
+	k.begin(k.due(1)[0])
+	k.reopen()
+	if !k.Exclusive {
+		k.advanceTo(k.delivery(made.ID, 0).LeaseUntil)
+	}
+	again := k.due(1)[0]
+	k.begin(again)
+	got, err := k.Decide(k.ctx, k.adopting(made.ID, adopt("chat-1", "message-2")))
+	require.NoError(k.t, err)
+	require.True(k.t, got.Applied)
+	require.NoError(k.t, k.Complete(k.ctx, completeOf(again, "message-2")))
+	late, err := k.Decide(k.ctx, k.adopting(made.ID, adopt("chat-1", "orphan")))
+	require.NoError(k.t, err)
+	require.False(k.t, late.Applied)
+	for _, locator := range []string{"message-2", "orphan"} {
+		d, err := k.DeliveryAt(k.ctx, bot(account), locator)
+		require.NoError(k.t, err, locator)
+		require.Equal(k.t, core.DeliveryOpen, d.State)
+		require.NotZero(k.t, d.DueAt, "it is driven to the truth")
 	}
 }
 
