@@ -74,6 +74,7 @@ type Server struct {
 	identified   int
 	resumed      int
 	noEmbeds     bool
+	rights       []string // Of the bot in each server; nil for one server with all.
 }
 
 // Call is one request that the fake served.
@@ -81,6 +82,7 @@ type Call struct {
 	Method string
 	Path   string // Below the API's base, without a leading slash.
 	Body   string
+	At     time.Time // When it came, by the process's own clock.
 }
 
 // Start begins to serve.
@@ -211,6 +213,10 @@ func (q *request) route() (route, bool) {
 		return route{fakes.OpReceive, "", true, (*Server).getGateway}, true
 	case is("GET", "applications", "@me"):
 		return route{fakes.OpCheck, "", true, (*Server).getApplication}, true
+	case is("GET", "applications", "*", "commands"):
+		return route{fakes.OpCheck, "", true, (*Server).listCommands}, true
+	case is("GET", "users", "@me", "guilds"):
+		return route{fakes.OpCheck, "", true, (*Server).listGuilds}, true
 	case is("POST", "applications", "*", "commands"):
 		return route{fakes.OpCheck, specCommand, true, (*Server).register}, true
 	case is("POST", "users", "@me", "channels"):
@@ -318,7 +324,7 @@ func (s *Server) refuses(authorization string) bool {
 func (s *Server) record(q *request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.calls = append(s.calls, Call{Method: q.method, Path: strings.Join(q.path, "/"), Body: string(q.body)})
+	s.calls = append(s.calls, Call{Method: q.method, Path: strings.Join(q.path, "/"), Body: string(q.body), At: time.Now()})
 }
 
 // addressOf is the chat that a call is about, as the channel under test spells it.

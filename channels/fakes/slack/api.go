@@ -64,6 +64,7 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.signal.Notify()
+	w.Header().Set("X-OAuth-Scopes", s.grantedScopes(m))
 	if refused := s.refuses(m, q.token); refused != "" {
 		s.reply(w, name, nil, refused)
 		return
@@ -157,7 +158,7 @@ func (s *Server) refuses(m method, token string) string {
 func (s *Server) record(name string, args map[string]string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.calls = append(s.calls, Call{Method: name, Args: args})
+	s.calls = append(s.calls, Call{Method: name, Args: args, At: time.Now()})
 	s.signal.Notify()
 }
 

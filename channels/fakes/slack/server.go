@@ -61,12 +61,14 @@ type Server struct {
 	calls         []Call
 	next          int
 	revoked       bool
+	scopes        *string // nil for all that the manifest asks for.
 }
 
 // Call is one request that the fake served.
 type Call struct {
 	Method string
 	Args   map[string]string
+	At     time.Time // When it came, by the process's own clock.
 }
 
 // Start begins to serve.

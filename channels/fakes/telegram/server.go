@@ -63,6 +63,7 @@ type Server struct {
 type Call struct {
 	Method string
 	Params map[string]string
+	At     time.Time // When it came, by the process's own clock.
 }
 
 // Start begins to serve.
@@ -231,7 +232,7 @@ func (s *Server) refuses(token string) bool {
 func (s *Server) record(q *request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.calls = append(s.calls, Call{Method: q.method, Params: q.values})
+	s.calls = append(s.calls, Call{Method: q.method, Params: q.values, At: time.Now()})
 	s.signal.Notify()
 }
 
