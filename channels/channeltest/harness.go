@@ -137,6 +137,7 @@ func Run(t *testing.T, factory Factory) {
 		{"Click", clickCases()},
 		{"Typed", typedCases()},
 		{"Restart", restartCases()},
+		{"Doctor", doctorCases()},
 	} {
 		t.Run(group.name, func(t *testing.T) {
 			t.Parallel()
