@@ -209,7 +209,8 @@ func TestLateEditOfADeadProcess(t *testing.T) {
 	w.becomes(card, "Resolved elsewhere: denied by you on the page")
 	held.release()
 	w.message(aliceChat, secretWord, "Deny")
-	w.becomes(card, "Resolved elsewhere: denied by you on the page")
+	settled := core.CallTimeout + core.SettleMargin + afterRestart
+	w.becomesWithin(settled, card, "Resolved elsewhere: denied by you on the page")
 }
 
 func long(n int) string {

@@ -293,10 +293,18 @@ func (w *world) message(chat int64, text, button string) fakes.Message {
 	return m
 }
 
-// becomes waits until a message shows a text and no buttons.
+// becomes waits until a message shows a text and no buttons, no longer than the
+// promise allows.
 func (w *world) becomes(m fakes.Message, text string) fakes.Message {
 	w.t.Helper()
-	got, err := w.fake.AwaitMessage(w.ctx, func(now fakes.Message) bool {
+	return w.becomesWithin(afterRestart, m, text)
+}
+
+func (w *world) becomesWithin(most time.Duration, m fakes.Message, text string) fakes.Message {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.ctx, most)
+	defer cancel()
+	got, err := w.fake.AwaitMessage(ctx, func(now fakes.Message) bool {
 		return now.Locator == m.Locator && strings.Contains(now.Text, text) && len(now.Buttons) == 0
 	})
 	now, _ := w.fake.Message(m.Locator)
