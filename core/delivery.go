@@ -133,6 +133,9 @@ type Delivery struct {
 	Unsettled     bool   // A lease was taken over: one more edit before it may close.
 	SettleAt      Millis // When that one more edit may run.
 	DueAt         Millis // 0 while nothing is to be done.
+	AnswerUntil   Millis // The answer to a click may still paint the final card: the row is left alone before; 0 without one.
+	EditAfter     Millis // The platform takes no edit of this message before; 0 where it said nothing.
+	ToldRevision  int64  // Card revision that a message beside the card told, because its edit takes long; 0 for none.
 	GiveUpAt      Millis // Past this a row that never opened no longer counts as a route.
 	LeaseHolder   string
 	LeaseUntil    Millis
@@ -149,6 +152,34 @@ func (d *Delivery) NeedsWork(a *Approval) bool {
 		return false
 	}
 	return d.ShownRevision < a.CardRevision || d.ShownView < d.View || d.Unsettled || d.Step == StepFollowup
+}
+
+// AnswerDelay is how long, in ms, a clicked row is left alone where the answer to the
+// click itself may show the final card. Discord takes an answer for 3 s after the
+// click, and the decision is later than the click: past this no answer can paint over
+// a newer card.
+const AnswerDelay Millis = 5_000
+
+// TellAfter is how long, in ms, the edit of a terminal card may take before its chat
+// is told the outcome beside it.
+const TellAfter Millis = 60_000
+
+// Telling reports whether the chat is to be told beside the card at a time: the
+// record, whose card revision is given, is terminal, the platform takes no edit for
+// more than TellAfter, and this revision was not told yet.
+func (d *Delivery) Telling(at Millis, terminal bool, cardRevision int64) bool {
+	return terminal && d.Step != StepFollowup && d.EditAfter-at > TellAfter && d.ToldRevision < cardRevision
+}
+
+// DueFrom is when work on the row that is wanted from a time on may be done: not while
+// an answer may paint the card, and not before the platform takes an edit, unless what
+// is to be done is no edit.
+func (d *Delivery) DueFrom(at Millis, terminal bool, cardRevision int64) Millis {
+	at = max(at, d.AnswerUntil)
+	if d.Step == StepFollowup || d.Telling(at, terminal, cardRevision) {
+		return at
+	}
+	return max(at, d.EditAfter)
 }
 
 // GiveUpAfter is how long, in ms, a delivery that never opened may keep the

@@ -151,6 +151,11 @@ type Decide struct {
 	Guard     Guard
 	To        Terminal
 	Adopt     *Adopt
+	// AnswerDelay is how long, in ms, nothing is done about the row To.DeliveryID (or
+	// the adopted one), because the answer to the click may show its final card
+	// (AnsweredCards); 0 for not at all. All other rows are due at once. It is part of
+	// the decision: where that is not applied nothing is delayed.
+	AnswerDelay Millis
 	// Seen is the row as the caller has just read it, or nil. A row changes with its
 	// revision only, so a store need not decode again what has not moved on.
 	Seen *Approval

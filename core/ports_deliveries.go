@@ -81,6 +81,9 @@ type CompleteDelivery struct {
 	ShownView     int64
 	Step          DeliveryStep    // StepFollowup: the card could not be edited, the follow-up is due now.
 	Then          DeliveryOutcome // With StepFollowup: the outcome that the row will close with.
+	// Told is the card revision that a message beside the card told because the edit
+	// takes long; 0 for none. The row stays due for the edit.
+	Told int64
 	// Final closes the row with this outcome if the message shows the newest card
 	// of a terminal approval and the row is settled; otherwise the row stays open.
 	Final DeliveryOutcome
@@ -104,6 +107,10 @@ type ReleaseDelivery struct {
 	BlockFor Millis
 	// BlockAll blocks the whole account instead of the address.
 	BlockAll bool
+	// EditFor is how long from now, in ms, the platform takes no edit of this one
+	// message; 0 for none. The row is due then, or at once where the chat is to be told
+	// beside the card (Delivery.Telling).
+	EditFor Millis
 }
 
 // CloseDelivery ends a row.
@@ -179,6 +186,17 @@ type Cards interface {
 	// reports false when the approval has a row at that address already. Errors: ErrNotFound, ErrConflict (the approval is
 	// not pending any more).
 	PlanCard(ctx context.Context, approvalID string, d PlannedDelivery) (planned bool, hint Hint, err error)
+}
+
+// AnsweredCards are cards whose message was edited by the answer to a click. It is the
+// one exception to the rule that only the ledger edits messages.
+type AnsweredCards interface {
+	// ShownByAnswer records that the platform took the final card of this revision as
+	// its answer, and ends the delay of Decide.AnswerDelay. If that is the newest card,
+	// the row closes as Complete would close it; if it is not, or if it is 0 because no
+	// answer showed or will show the card, the row is due at once. A row that is not
+	// waiting for an answer any more stays as it is. Errors: ErrNotFound.
+	ShownByAnswer(ctx context.Context, deliveryID string, cardRevision int64) (Hint, error)
 }
 
 // Convergence is what operators watch.

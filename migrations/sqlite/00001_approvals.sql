@@ -331,6 +331,9 @@ CREATE TABLE deliveries (
     unsettled    INTEGER NOT NULL DEFAULT 0 CHECK (unsettled IN (0, 1)),
     settle_at    INTEGER NOT NULL DEFAULT 0,
     due_at       INTEGER, -- NULL while nothing is to be done.
+    answer_until  INTEGER NOT NULL DEFAULT 0, -- The answer to a click may paint the card: left alone before.
+    edit_after    INTEGER NOT NULL DEFAULT 0, -- The platform takes no edit of this message before.
+    told_revision INTEGER NOT NULL DEFAULT 0, -- Card revision that was told beside the card; 0 for none.
     give_up_at   INTEGER NOT NULL,
     lease_holder TEXT    NOT NULL DEFAULT '',
     lease_until  INTEGER NOT NULL DEFAULT 0,

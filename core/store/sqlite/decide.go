@@ -48,6 +48,9 @@ func (t *tx) decide(d core.Decide) (core.Decided, error) {
 		d.To.DeliveryID = id
 	}
 	err = t.end(&a, d.To, d.AttemptID)
+	if err == nil && d.AnswerDelay > 0 && d.To.DeliveryID != "" {
+		err = t.awaitAnswer(a.ID, d.To.DeliveryID, d.AnswerDelay)
+	}
 	return core.Decided{Approval: a, Applied: err == nil}, err
 }
 

@@ -145,15 +145,21 @@ func (t *tx) complete(c core.CompleteDelivery) error {
 	if c.Step == core.StepFollowup {
 		d.Step, d.ClosesAs = core.StepFollowup, c.Then
 	}
+	d.ToldRevision = max(d.ToldRevision, c.Told)
+	t.settle(d, now)
+	return t.saveDelivery(&r, now)
+}
+
+// settle says when a row that was just shown is due again, if at all.
+func (t *tx) settle(d *core.Delivery, c card) {
 	switch {
-	case now.stale(d):
-		d.DueAt = t.now
+	case c.stale(d):
+		d.DueAt = c.due(d, t.now)
 	case d.Unsettled:
-		d.DueAt = max(d.SettleAt, t.now)
+		d.DueAt = c.due(d, max(d.SettleAt, t.now))
 	default:
 		d.DueAt = 0
 	}
-	return t.saveDelivery(&r, now)
 }
 
 // Release gives the row back to be tried again.
@@ -172,9 +178,14 @@ func (t *tx) release(c core.ReleaseDelivery) error {
 	}
 	d := &r.d
 	r.letGo()
-	if d.DueAt = t.now + max(c.RetryIn, 0); c.SeenRevision > 0 && now.card > c.SeenRevision {
-		d.DueAt = t.now
+	if c.EditFor > 0 {
+		d.EditAfter = max(d.EditAfter, t.now+c.EditFor)
 	}
+	from := t.now + max(c.RetryIn, 0)
+	if c.SeenRevision > 0 && now.card > c.SeenRevision {
+		from = t.now
+	}
+	d.DueAt = now.due(d, from)
 	if c.Class != core.FailureNone {
 		d.LastError, d.LastErrorText = c.Class, c.ErrorText
 	}

@@ -12,6 +12,7 @@ const deliveryColumns = `d.id, d.approval_id, d.channel, d.account, d.destinatio
 	d.state, d.outcome, d.step, d.closes_as, d.shown_revision, d.view, d.shown_view,
 	d.shown_hash, d.offered, d.shown_complete, d.key_id,
 	d.attempts, d.generation, d.ambiguous, d.unsettled, d.settle_at, coalesce(d.due_at, 0), d.give_up_at,
+	d.answer_until, d.edit_after, d.told_revision,
 	d.lease_holder, d.lease_until, d.fence, d.last_error, d.last_error_text, d.created_at, d.updated_at, d.state_before`
 
 // deliveryRow is a row of the ledger on its way in.
@@ -28,6 +29,7 @@ func (r *deliveryRow) dest() []any {
 		&d.State, &d.Outcome, &d.Step, &d.ClosesAs, &d.ShownRevision, &d.View, &d.ShownView,
 		&d.ShownHash, &r.offered, &d.ShownComplete, &d.KeyID,
 		&d.Attempts, &d.Generation, &d.Ambiguous, &d.Unsettled, &d.SettleAt, &d.DueAt, &d.GiveUpAt,
+		&d.AnswerUntil, &d.EditAfter, &d.ToldRevision,
 		&d.LeaseHolder, &d.LeaseUntil, &d.Fence, &d.LastError, &d.LastErrorText, &d.CreatedAt, &d.UpdatedAt, &r.stateBefore,
 	}
 }
@@ -96,6 +98,7 @@ const (
 	sqlSaveDelivery = `UPDATE deliveries SET address = nullif(?, ''), locator = ?, state = ?, state_before = ?, outcome = ?, step = ?, closes_as = ?,
 			shown_revision = ?, view = ?, shown_view = ?, shown_hash = ?, offered = ?, shown_complete = ?, key_id = ?,
 			attempts = ?, generation = ?, ambiguous = ?, unsettled = ?, settle_at = ?, due_at = nullif(?, 0), give_up_at = ?,
+			answer_until = ?, edit_after = ?, told_revision = ?,
 			lease_holder = ?, lease_until = ?, fence = ?, stale_since = iif(?, iif(stale_since = 0, ?, stale_since), 0),
 			last_error = ?, last_error_text = ?, updated_at = ?
 		WHERE id = ?`
@@ -120,6 +123,11 @@ func (c *card) stale(d *core.Delivery) bool {
 	return d.ShownRevision < c.card || (c.pending && d.ShownView < d.View) || d.Step == core.StepFollowup
 }
 
+// due is when work that is wanted from a time on may be done.
+func (c *card) due(d *core.Delivery, from core.Millis) core.Millis {
+	return d.DueFrom(from, !c.pending, c.card)
+}
+
 // saveDelivery writes what a step made of a row.
 func (t *tx) saveDelivery(r *deliveryRow, c card) error {
 	d := &r.d
@@ -135,6 +143,7 @@ func (t *tx) saveDelivery(r *deliveryRow, c card) error {
 	_, err := t.exec(sqlSaveDelivery, d.Address, d.Locator, string(d.State), string(r.stateBefore), string(d.Outcome), string(d.Step),
 		string(d.ClosesAs), d.ShownRevision, d.View, d.ShownView, d.ShownHash, offered, d.ShownComplete, d.KeyID,
 		d.Attempts, d.Generation, d.Ambiguous, d.Unsettled, int64(d.SettleAt), int64(d.DueAt), int64(d.GiveUpAt),
+		int64(d.AnswerUntil), int64(d.EditAfter), d.ToldRevision,
 		d.LeaseHolder, int64(d.LeaseUntil), d.Fence, stale, int64(t.now),
 		string(d.LastError), cutText(d.LastErrorText, maxErrorText), int64(t.now), d.ID)
 	return err

@@ -24,7 +24,7 @@ const (
 
 	// Work that nobody marked: the rule itself, over rows that are not closed.
 	sqlMarkForgotten = `UPDATE deliveries SET updated_at = ?1, stale_since = iif(stale_since = 0, ?1, stale_since),
-			due_at = iif(unsettled = 1, max(settle_at, ?1), ?1)
+			due_at = max(?1, answer_until, iif(unsettled = 1, settle_at, 0))
 		WHERE id IN (SELECT d.id FROM deliveries d JOIN approvals a ON a.id = d.approval_id
 			WHERE d.state <> 'closed' AND d.due_at IS NULL AND (d.shown_revision < a.card_revision OR d.shown_view < d.view
 				OR d.unsettled = 1 OR d.step = 'followup' OR a.status <> 'pending') ORDER BY d.id LIMIT ?2)
@@ -144,7 +144,7 @@ func (t *tx) requestView(id string) (core.Hint, error) {
 	case !c.pending, r.d.View > 0 && r.d.ShownView >= r.d.View:
 		return hint, nil // The outcome is on its way, or everything is there already.
 	}
-	r.d.View, r.d.DueAt = 1, t.now
+	r.d.View, r.d.DueAt = 1, c.due(&r.d, t.now)
 	return hint, t.saveDelivery(&r, c)
 }
 
@@ -179,7 +179,8 @@ func (t *tx) replan(id string) (core.Hint, error) {
 	if d.State = core.DeliveryPlanned; d.Locator != "" {
 		d.State = core.DeliveryOpen
 	}
-	d.Outcome, d.Step, d.ClosesAs, d.DueAt = core.OutcomeNone, core.StepCard, core.OutcomeNone, t.now
+	d.Outcome, d.Step, d.ClosesAs = core.OutcomeNone, core.StepCard, core.OutcomeNone
+	d.DueAt = c.due(d, t.now)
 	d.GiveUpAt = min(a.ExpiresAt, t.now+core.GiveUpAfter)
 	d.Attempts, d.Generation, d.Fence = 0, d.Generation+1, d.Fence+1
 	r.stateBefore = ""

@@ -7,7 +7,10 @@ const (
 	sqlInsertEvent = `INSERT INTO events (approval_id, revision, type, runtime, previous, caused_by, created_at, payload)
 		VALUES (?, ?, ?, ?, COALESCE((SELECT max(seq) FROM events WHERE approval_id = ?), 0), ?, ?, ?)`
 
-	sqlDeliveriesDue = `UPDATE deliveries SET due_at = ?1, updated_at = ?1, stale_since = iif(stale_since = 0, ?1, stale_since)
+	// The rule of core.Delivery.DueFrom, for a card that has just become a new terminal
+	// one. ?3 is core.TellAfter.
+	sqlDeliveriesDue = `UPDATE deliveries SET updated_at = ?1, stale_since = iif(stale_since = 0, ?1, stale_since),
+			due_at = max(?1, answer_until, iif(step = 'followup' OR edit_after - max(?1, answer_until) > ?3, 0, edit_after))
 		WHERE approval_id = ?2 AND state <> 'closed'`
 	// A chat that already was told the outcome is told again when the record has more
 	// to tell: a grant that was taken back, a runner that fell silent. A message is

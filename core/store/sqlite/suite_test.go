@@ -80,7 +80,7 @@ func (h *harness) Store() storetest.Store {
 	records, ledger := sqlite.Records{Store: h.store}, sqlite.Ledger{Store: h.store}
 	return storetest.Store{
 		Clock: records, Approvals: records, Grants: records, Runs: records, Maintenance: records,
-		Deliveries: ledger, Ledger: ledger, Cards: h.store, Convergence: ledger, Routes: h.store,
+		Deliveries: ledger, Ledger: ledger, Cards: h.store, AnsweredCards: h.store, Convergence: ledger, Routes: h.store,
 		Principals: h.store, Identities: h.store, Sessions: h.store, Tokens: h.store,
 		Codes: h.store, CodeBurner: h.store, Prompts: h.store, Keys: h.store,
 		Leases: sqlite.Leases{Store: h.store}, Exclusive: true,

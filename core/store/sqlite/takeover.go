@@ -17,7 +17,7 @@ const (
 	sqlVoidDeliveries = `UPDATE deliveries SET
 			ambiguous = iif(state = 'sending' AND locator = '', 1, ambiguous),
 			unsettled = 1, settle_at = ?2,
-			lease_holder = '', lease_until = 0, fence = fence + 1, due_at = ?1, updated_at = ?1
+			lease_holder = '', lease_until = 0, fence = fence + 1, due_at = max(?1, answer_until), updated_at = ?1
 		WHERE lease_holder <> ''`
 	// The next holder gets a new fence: the old one is past its time.
 	sqlVoidJobs = `UPDATE leases SET held_until = 0 WHERE held_until > 0`

@@ -61,7 +61,7 @@ func (t *tx) save(a *core.Approval, e core.EventType, card bool) error {
 		}
 	}
 	if card {
-		if _, err := t.exec(sqlDeliveriesDue, int64(t.now), a.ID); err != nil {
+		if _, err := t.exec(sqlDeliveriesDue, int64(t.now), a.ID, int64(core.TellAfter)); err != nil {
 			return err
 		}
 	}

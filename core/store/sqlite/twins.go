@@ -36,14 +36,7 @@ func (t *tx) completeTwin(r *deliveryRow, c card, done core.CompleteDelivery) er
 	d := &r.d
 	d.State, r.stateBefore = core.DeliveryOpen, ""
 	r.letGo()
-	switch {
-	case c.stale(d):
-		d.DueAt = t.now
-	case d.Unsettled:
-		d.DueAt = max(d.SettleAt, t.now)
-	default:
-		d.DueAt = 0
-	}
+	t.settle(d, c)
 	if err := t.saveDelivery(r, c); err != nil {
 		return err
 	}

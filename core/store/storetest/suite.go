@@ -18,6 +18,7 @@ type Store struct {
 	core.Deliveries
 	core.Ledger
 	core.Cards
+	core.AnsweredCards
 	core.Convergence
 	core.Routes
 	core.Principals
@@ -97,6 +98,7 @@ func Run(t *testing.T, open Factory) {
 		{"broken routes", brokenSpecs()},
 		{"adoption", adoptionSpecs()},
 		{"cards", cardSpecs()},
+		{"answered", answeredSpecs()},
 		{"truth", truthSpecs()},
 		{"people", peopleSpecs()},
 		{"access", accessSpecs()},
