@@ -161,12 +161,12 @@ func (t *turn) typedApprove(ctx context.Context, c channels.Text, rest string) c
 	case decision == core.DecisionDeny:
 		return t.deny(ctx, c, &a, "")
 	case a.Status.Terminal():
-		return refusal(presentation.AnswerState(a, t.place(ctx)))
+		return t.answered(ctx, a, decision)
 	}
 	row, err := t.completeCard(ctx, &a, decision)
 	switch {
 	case errors.Is(err, core.ErrNotFound):
-		return t.answerWithCard(ctx, &a)
+		return t.answerWithCard(ctx, &a, decision)
 	case err != nil:
 		return t.failed(ctx, err)
 	case decision == core.DecisionNone, fingerprint == "":
@@ -178,6 +178,12 @@ func (t *turn) typedApprove(ctx context.Context, c channels.Text, rest string) c
 		Caller: t.caller(), Lookup: core.Lookup{ID: a.ID}, Kind: a.Kind, Decision: decision,
 		DecisionKey: t.messageKey("text", c), DeliveryID: row.ID, Shown: shownBy(&row),
 	})
+}
+
+// answered tells how a question ended to somebody whose command came after that. The
+// same person's same answer is no lost race.
+func (t *turn) answered(ctx context.Context, a core.Approval, d core.Decision) channels.Answer {
+	return t.resolved(ctx, approvals.Resolved{Approval: a, Idempotent: d != core.DecisionNone && a.Decision == d})
 }
 
 // typed reads an id as people type it: a reference has a shape that no id has.
@@ -208,7 +214,7 @@ func (t *turn) completeCard(ctx context.Context, a *core.Approval, d core.Decisi
 // somebody who may see the question gets one (K39). A shared chat does not: others
 // there may not be meant to see it. Where the chat has a card already, that one is
 // to be opened.
-func (t *turn) answerWithCard(ctx context.Context, a *core.Approval) channels.Answer {
+func (t *turn) answerWithCard(ctx context.Context, a *core.Approval, d core.Decision) channels.Answer {
 	if !t.direct {
 		return t.pointToPage(a)
 	}
@@ -218,7 +224,11 @@ func (t *turn) answerWithCard(ctx context.Context, a *core.Approval) channels.An
 	})
 	switch {
 	case errors.Is(err, core.ErrConflict): // It has its answer by now.
-		return refusal(presentation.AnswerNoCard)
+		ended, err := t.deps.Reader.Get(ctx, t.caller(), core.Lookup{ID: a.ID})
+		if err != nil {
+			return t.failed(ctx, fmt.Errorf("read approval: %w", err))
+		}
+		return t.answered(ctx, ended, d)
 	case err != nil:
 		return t.failed(ctx, fmt.Errorf("plan card: %w", err))
 	case !planned:

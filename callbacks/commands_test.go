@@ -114,7 +114,7 @@ func TestTypedApprove(t *testing.T) {
 	require.Equal(t, presentation.AnswerMayNotDecide, typed(t, w, "4713", command).Text)
 	require.Equal(t, "You allowed this once.", typed(t, w, "4711", command).Text)
 	require.Equal(t, "d-direct", w.record(approvalID).DeliveryID)
-	require.Equal(t, "Already decided: allowed once by you on Telegram, 14:03 UTC.", typed(t, w, "4711", command).Text)
+	require.Equal(t, "You had already allowed this once, 14:03 UTC.", typed(t, w, "4711", command).Text)
 	require.Equal(t, "You denied this.", typed(t, w, "4711", "/approve "+otherID+" deny").Text, "deny needs no fingerprint")
 }
 
