@@ -72,6 +72,8 @@ func everyCall(c *client.Client) []func(context.Context) error {
 		func(ctx context.Context) error { _, err := c.Tokens(ctx); return err },
 		func(ctx context.Context) error { _, err := c.IssueToken(ctx, api.IssueToken{}); return err },
 		func(ctx context.Context) error { return c.RevokeToken(ctx, id) },
+		func(ctx context.Context) error { _, err := c.Examine(ctx, api.Examine{}); return err },
+		func(ctx context.Context) error { _, err := c.Examination(ctx, id); return err },
 	}
 }
 

@@ -104,8 +104,8 @@ type Timeouts struct {
 	Drain      time.Duration // After the stop, for requests under way; default 10 s.
 }
 
-// Deps are the services behind the edge. Metrics and ChatLinks may be nil; everything
-// else is required.
+// Deps are the services behind the edge. Metrics, ChatLinks and Doctor may be nil;
+// everything else is required.
 type Deps struct {
 	Approvals     Service
 	Ledger        Ledger
@@ -120,6 +120,8 @@ type Deps struct {
 	ChatLinks func(code string) []string
 	// Ready says what keeps this replica from serving; nil when nothing does.
 	Ready func(ctx context.Context) error
+	// Doctor examines the accounts; nil where there is nothing to examine.
+	Doctor Doctor
 	// Metrics is mounted at /metrics when it is not nil.
 	Metrics http.Handler
 	Logger  *slog.Logger

@@ -53,6 +53,7 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	g.registerPeople()
 	g.registerMachines()
 	g.registerSignIn()
+	g.registerDoctor()
 	g.registerHealth()
 	g.finishSpec()
 	return g, nil
