@@ -154,7 +154,7 @@ func layer(p string) int {
 func adapter(p string) string {
 	for _, folder := range []string{"core/store", "core/bus", "channels"} {
 		rest, ok := strings.CutPrefix(p, folder+"/")
-		if ok && !testOnly(p) {
+		if ok && !testOnly(p) && !strings.HasPrefix(rest, "internal/") { // What two adapters share is neither.
 			return folder + "/" + strings.Split(rest, "/")[0]
 		}
 	}

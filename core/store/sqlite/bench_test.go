@@ -113,7 +113,7 @@ func (s *benchStore) fill(b *testing.B, n int) []string {
 
 func (s *benchStore) batches(b *testing.B) (n int64) {
 	b.Helper()
-	require.NoError(b, s.read(b.Context()).one(`SELECT batch FROM deployment`, nil, &n))
+	require.NoError(b, s.read(b.Context()).One(`SELECT batch FROM deployment`, nil, &n))
 	return n
 }
 
@@ -142,7 +142,7 @@ func newRawStore(b *testing.B) *rawStore {
 	b.Helper()
 	s := newBenchStore(b)
 	var path string
-	require.NoError(b, s.read(b.Context()).one(`SELECT file FROM pragma_database_list WHERE name = 'main'`, nil, &path))
+	require.NoError(b, s.read(b.Context()).One(`SELECT file FROM pragma_database_list WHERE name = 'main'`, nil, &path))
 	db, err := sql.Open("sqlite", dataSource(path, "immediate"))
 	require.NoError(b, err)
 	conn, err := db.Conn(b.Context())

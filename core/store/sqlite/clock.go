@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"context"
 	"sync/atomic"
 	"time"
 
@@ -38,12 +37,4 @@ func (c *clock) raise(m core.Millis) {
 			return
 		}
 	}
-}
-
-// Now is the deployment's time; it never goes back.
-func (s *Store) Now(ctx context.Context) (core.Millis, error) {
-	if err := ctx.Err(); err != nil {
-		return 0, translate(err)
-	}
-	return s.clock.now(), nil
 }

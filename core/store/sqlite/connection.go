@@ -39,10 +39,9 @@ type connection struct {
 	conn   *sql.Conn
 	stmts  *statements
 	faults *faults
-	table  *table
 }
 
-func connect(ctx context.Context, db *sql.DB, rows *table, f *faults) (*connection, error) {
+func connect(ctx context.Context, db *sql.DB, f *faults) (*connection, error) {
 	if f.open != nil {
 		if err := f.open(); err != nil {
 			return nil, translate(err)
@@ -52,7 +51,7 @@ func connect(ctx context.Context, db *sql.DB, rows *table, f *faults) (*connecti
 	if err != nil {
 		return nil, fmt.Errorf("open writer's connection: %w", translate(err))
 	}
-	return &connection{conn: conn, stmts: newStatements(conn.PrepareContext), faults: f, table: rows}, nil
+	return &connection{conn: conn, stmts: newStatements(conn.PrepareContext), faults: f}, nil
 }
 
 // statement prepares a query once.

@@ -41,7 +41,7 @@ func TestSealedKeysAreNewestFirstAndFirstWins(t *testing.T) {
 	list, err := s.SealedKeys(t.Context(), "codec")
 	require.NoError(t, err)
 	require.Empty(t, cmp.Diff([]core.SealedKey{
-		{ID: "A", Purpose: "codec", Sealed: []byte("two"), CreatedAt: now},
+		{ID: "A", Purpose: "codec", Sealed: []byte("two"), CreatedAt: now + 1}, // Made in the same millisecond, dated after it.
 		{ID: "B", Purpose: "codec", Sealed: []byte("one"), CreatedAt: now},
 	}, list))
 	none, err := s.SealedKeys(t.Context(), "nothing")

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/saysohq/sayso/core"
+	"github.com/saysohq/sayso/core/store/internal/record"
 )
 
 // R155: what a caller may not see is not read for it, so that neither the answer
@@ -29,8 +30,8 @@ func TestLookupReadsOnlyWhatTheCallerMaySee(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, cmp.Diff(a, got))
 	}
-	_, err = write(t.Context(), s, foreground, func(t *tx) (int64, error) {
-		return t.exec(`UPDATE approvals SET trail = '"damaged"' WHERE id = ?`, a.ID)
+	_, err = write(t.Context(), s, record.Foreground, func(t *tx) (int64, error) {
+		return t.Exec(`UPDATE approvals SET trail = '"damaged"' WHERE id = ?`, a.ID)
 	})
 	require.NoError(t, err)
 	_, err = s.Approval(t.Context(), core.Lookup{ID: a.ID})

@@ -20,6 +20,7 @@ import (
 	_ "modernc.org/sqlite"
 
 	"github.com/saysohq/sayso/core"
+	"github.com/saysohq/sayso/core/store/internal/record"
 	"github.com/saysohq/sayso/migrations"
 )
 
@@ -43,13 +44,14 @@ type Config struct {
 // Store is the record on one SQLite file. All methods are safe for concurrent
 // use; those that write need Run to be running.
 type Store struct {
+	*record.Store
+
 	log     *slog.Logger
 	lock    *os.File
 	writeDB *sql.DB
 	readDB  *sql.DB
 	reads   *statements
 	readers *readers
-	rows    *table
 	clock   *clock
 	queue   *queue
 	writer  *writer
@@ -103,7 +105,8 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
-	s := &Store{log: cfg.Log, lock: lock, clock: &clock{process: cfg.Now}, rows: newTable(), queue: newQueue(), ended: make(chan struct{})}
+	s := &Store{log: cfg.Log, lock: lock, clock: &clock{process: cfg.Now}, queue: newQueue(), ended: make(chan struct{})}
+	s.Store = record.New(db{s}, dialect())
 	if err := s.open(ctx, cfg); err != nil {
 		_ = s.Close() // The reason for closing is the error to report.
 		return nil, fmt.Errorf("open store: %w", err)
@@ -165,8 +168,8 @@ func (s *Store) open(ctx context.Context, cfg Config) error {
 	s.readDB.SetMaxIdleConns(conns)
 	s.reads, s.readers = newStatements(s.readDB.PrepareContext), newReaders(conns)
 
-	w := &writer{db: s.writeDB, rows: s.rows, clock: s.clock, log: s.log, faults: &cfg.faults}
-	if w.conn, err = connect(context.WithoutCancel(ctx), s.writeDB, w.rows, w.faults); err != nil {
+	w := &writer{db: s.writeDB, clock: s.clock, log: s.log, faults: &cfg.faults}
+	if w.conn, err = connect(context.WithoutCancel(ctx), s.writeDB, w.faults); err != nil {
 		return err
 	}
 	s.writer = w

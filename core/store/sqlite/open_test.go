@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/saysohq/sayso/core"
+	"github.com/saysohq/sayso/core/store/internal/record"
 )
 
 // testClock is the process clock of a test: it stands still until it is moved.
@@ -78,11 +79,11 @@ func TestPragmasHoldOnEveryConnection(t *testing.T) {
 	want := map[string]string{"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "busy_timeout": "5000"}
 	for pragma, value := range want {
 		var got string
-		require.NoError(t, s.read(t.Context()).one("PRAGMA "+pragma, nil, &got))
+		require.NoError(t, s.read(t.Context()).One("PRAGMA "+pragma, nil, &got))
 		require.Equal(t, value, got, pragma)
-		onWriter, err := write(t.Context(), s, foreground, func(t *tx) (string, error) {
+		onWriter, err := write(t.Context(), s, record.Foreground, func(t *tx) (string, error) {
 			var v string
-			err := t.one("PRAGMA "+pragma, nil, &v)
+			err := t.One("PRAGMA "+pragma, nil, &v)
 			return v, err
 		})
 		require.NoError(t, err)
@@ -219,7 +220,7 @@ func TestAnsweredWritesSurviveAKill(t *testing.T) {
 	s := runStore(t, cfg)
 	for i := range 20 {
 		name := fmt.Sprint(i)
-		_, err := write(t.Context(), s, foreground, func(t *tx) (struct{}, error) { return struct{}{}, mark(name)(t) })
+		_, err := write(t.Context(), s, record.Foreground, func(t *tx) (struct{}, error) { return struct{}{}, mark(name)(t) })
 		require.NoError(t, err)
 		copied := testConfig(t, clock)
 		require.NoError(t, os.MkdirAll(filepath.Dir(copied.Path), 0o700))

@@ -49,6 +49,6 @@ func TestPruneKeepsWhatHoldsForGood(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, newest, again)
 	var boots int
-	require.NoError(t, s.read(ctx).one(`SELECT count(*) FROM instances WHERE epoch = ?`, []any{old.Epoch}, &boots))
+	require.NoError(t, s.read(ctx).One(`SELECT count(*) FROM instances WHERE epoch = ?`, []any{old.Epoch}, &boots))
 	require.Zero(t, boots)
 }

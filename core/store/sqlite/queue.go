@@ -7,28 +7,21 @@ import (
 	"sync/atomic"
 
 	"github.com/saysohq/sayso/core"
+	"github.com/saysohq/sayso/core/store/internal/record"
 )
 
 // Bounds of one turn of the writer.
 const (
-	maxBatch      = 256 // Writes in one commit.
-	maxBackground = 100 // Rows of background work in one commit.
-	spareForLater = 32  // Places of a full batch kept for background work, so that it is never starved.
-)
-
-// class says how urgent a write is.
-type class int
-
-const (
-	foreground class = iota // Somebody waits for the answer.
-	background              // Sweeping, pruning and the deliveries.
+	maxBatch      = 256                  // Writes in one commit.
+	maxBackground = record.MaxBackground // Rows of background work in one commit.
+	spareForLater = 32                   // Places of a full batch kept for background work, so that it is never starved.
 )
 
 // job is one queued write. Who wins the move of state away from queued owns it:
 // the writer (it will be answered through done) or its caller, who gave up.
 type job struct {
 	run   func(*tx) error
-	class class
+	class record.Urgency
 	rows  int // Rows that a background write may touch, at most maxBackground.
 	state atomic.Int32
 	done  chan error
@@ -49,12 +42,12 @@ const (
 // The caller's context is honoured while the write is queued; later an ended
 // context yields core.ErrOutcomeUnknown, because the write may well be recorded.
 // Result and error are both returned, so that a refusal can carry the current row.
-func write[T any](ctx context.Context, s *Store, c class, fn func(*tx) (T, error)) (T, error) {
+func write[T any](ctx context.Context, s *Store, c record.Urgency, fn func(*tx) (T, error)) (T, error) {
 	return writeRows(ctx, s, c, 1, fn)
 }
 
 // writeRows is write for background work that touches many rows at once.
-func writeRows[T any](ctx context.Context, s *Store, c class, rows int, fn func(*tx) (T, error)) (T, error) {
+func writeRows[T any](ctx context.Context, s *Store, c record.Urgency, rows int, fn func(*tx) (T, error)) (T, error) {
 	var result, none T
 	j := &job{class: c, rows: rows, done: make(chan error, 1)}
 	j.run = func(t *tx) (err error) {
@@ -103,7 +96,7 @@ func (q *queue) push(j *job) error {
 	if q.closed {
 		return errStopped()
 	}
-	if j.class == background {
+	if j.class == record.Background {
 		q.later = append(q.later, j)
 	} else {
 		q.urgent = append(q.urgent, j)

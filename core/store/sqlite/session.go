@@ -4,17 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"sync"
-)
 
-// querier runs statements whose text is one of the constants of this package;
-// each is prepared once per connection. Both sides of the store implement it: a
-// write on the writer's connection, a read on the pool.
-type querier interface {
-	// one reads a single row into dest. Errors: core.ErrNotFound.
-	one(query string, args []any, dest ...any) error
-	// each reads rows; fn must not run statements on the same querier.
-	each(query string, args []any, fn func(scan func(dest ...any) error) error) error
-}
+	"github.com/saysohq/sayso/core"
+	"github.com/saysohq/sayso/core/store/internal/record"
+)
 
 // statements keeps prepared statements by their text.
 type statements struct {
@@ -72,7 +65,7 @@ func (p *statements) one(ctx context.Context, query string, args []any, dest []a
 	return translate(stmt.QueryRowContext(ctx, args...).Scan(dest...))
 }
 
-func (p *statements) each(ctx context.Context, query string, args []any, fn func(scan func(dest ...any) error) error) error {
+func (p *statements) each(ctx context.Context, query string, args []any, fn func(scan record.Row) error) error {
 	stmt, err := p.get(ctx, query) //nolint:sqlclosecheck // Kept; close ends them all.
 	if err != nil {
 		return translate(err)
@@ -97,19 +90,28 @@ type reader struct {
 	ctx   context.Context
 	stmts *statements
 	pool  *readers
+	clock *clock
 }
 
 // read returns a querier on the pool.
 func (s *Store) read(ctx context.Context) reader {
-	return reader{ctx: ctx, stmts: s.reads, pool: s.readers}
+	return reader{ctx: ctx, stmts: s.reads, pool: s.readers, clock: s.clock}
 }
 
-func (r reader) one(query string, args []any, dest ...any) error {
+// One reads a single row. Errors: core.ErrNotFound.
+func (r reader) One(query string, args []any, dest ...any) error {
 	return r.do(func(ctx context.Context) error { return r.stmts.one(ctx, query, args, dest) })
 }
 
-func (r reader) each(query string, args []any, fn func(scan func(dest ...any) error) error) error {
+// Each reads rows.
+func (r reader) Each(query string, args []any, fn func(scan record.Row) error) error {
 	return r.do(func(ctx context.Context) error { return r.stmts.each(ctx, query, args, fn) })
+}
+
+// Dated reads rows at a time.
+func (r reader) Dated(query string, args []any, fn func(scan record.Row) error) (core.Millis, error) {
+	now := r.clock.now()
+	return now, r.Each(query, args, fn)
 }
 
 func (r reader) do(fn func(ctx context.Context) error) error {

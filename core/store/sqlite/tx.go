@@ -5,6 +5,7 @@ import (
 	"database/sql"
 
 	"github.com/saysohq/sayso/core"
+	"github.com/saysohq/sayso/core/store/internal/record"
 )
 
 // tx is what a write sees: the writer's connection inside a transaction. It is
@@ -22,8 +23,8 @@ type tx struct {
 	changed bool
 }
 
-// exec runs a statement that changes rows and returns how many.
-func (t *tx) exec(query string, args ...any) (int64, error) {
+// Exec runs a statement that changes rows and returns how many.
+func (t *tx) Exec(query string, args ...any) (int64, error) {
 	stmt, err := t.conn.statement(t.ctx, query) //nolint:sqlclosecheck // Kept with the connection.
 	if err != nil {
 		return 0, t.fail(err)
@@ -42,7 +43,8 @@ func (t *tx) exec(query string, args ...any) (int64, error) {
 	return n, nil
 }
 
-func (t *tx) one(query string, args []any, dest ...any) error {
+// One reads a single row. Errors: core.ErrNotFound.
+func (t *tx) One(query string, args []any, dest ...any) error {
 	stmt, err := t.conn.statement(t.ctx, query) //nolint:sqlclosecheck // Kept with the connection.
 	if err != nil {
 		return t.fail(err)
@@ -54,9 +56,9 @@ func (t *tx) one(query string, args []any, dest ...any) error {
 	return t.fail(err)
 }
 
-// each reads rows on the writer's connection. Rows are closed before it returns,
+// Each reads rows on the writer's connection. Rows are closed before it returns,
 // also when fn panics: no open statement outlives its write.
-func (t *tx) each(query string, args []any, fn func(scan func(dest ...any) error) error) error {
+func (t *tx) Each(query string, args []any, fn func(scan record.Row) error) error {
 	stmt, err := t.conn.statement(t.ctx, query) //nolint:sqlclosecheck // Kept with the connection.
 	if err != nil {
 		return t.fail(err)
@@ -74,14 +76,23 @@ func (t *tx) each(query string, args []any, fn func(scan func(dest ...any) error
 	return t.fail(rows.Err())
 }
 
-// returning runs a statement that changes rows and reads what it returns. Every
+// Returning runs a statement that changes rows and reads what it returns. Every
 // row is read, so that the statement runs to its end.
-func (t *tx) returning(query string, args []any, fn func(scan func(dest ...any) error) error) error {
-	return t.each(query, args, func(scan func(dest ...any) error) error {
+func (t *tx) Returning(query string, args []any, fn func(scan record.Row) error) error {
+	return t.Each(query, args, func(scan record.Row) error {
 		t.changed = true
 		return fn(scan)
 	})
 }
+
+// Lock reads like Each: the writer has the database to itself, and its time stands
+// still while it writes.
+func (t *tx) Lock(query string, args []any, fn func(scan record.Row) error) (core.Millis, error) {
+	return t.now, t.Each(query, args, fn)
+}
+
+// Hold does nothing: nobody else writes.
+func (t *tx) Hold(record.Strength, string) (core.Millis, error) { return t.now, nil }
 
 func (t *tx) fail(err error) error {
 	if err == nil {

@@ -21,7 +21,6 @@ import (
 // dies after, callers have heard nothing and find the truth by reading.
 type writer struct {
 	db     *sql.DB
-	rows   *table
 	conn   *connection // nil after a failure to open it again.
 	clock  *clock
 	log    *slog.Logger
@@ -171,7 +170,7 @@ func (w *writer) ready(ctx context.Context) error {
 	if w.conn != nil {
 		return nil
 	}
-	conn, err := connect(ctx, w.db, w.rows, w.faults)
+	conn, err := connect(ctx, w.db, w.faults)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/saysohq/sayso/core"
+	"github.com/saysohq/sayso/core/store/internal/record"
 )
 
 // errInjected is what a fault of a test answers.
@@ -23,7 +24,7 @@ const batchSize = 5
 
 func mark(name string) func(*tx) error {
 	return func(t *tx) error {
-		_, err := t.exec(sqlMark, name)
+		_, err := t.Exec(sqlMark, name)
 		return err
 	}
 }
@@ -51,7 +52,7 @@ func answers(jobs []*job) []error {
 func marks(t *testing.T, s *Store) map[string]bool {
 	t.Helper()
 	found := map[string]bool{}
-	err := s.read(t.Context()).each(`SELECT id FROM spent_ids`, nil, func(scan func(dest ...any) error) error {
+	err := s.read(t.Context()).Each(`SELECT id FROM spent_ids`, nil, func(scan record.Row) error {
 		var id string
 		err := scan(&id)
 		found[id] = true
@@ -64,7 +65,7 @@ func marks(t *testing.T, s *Store) map[string]bool {
 func batchOf(t *testing.T, s *Store) int64 {
 	t.Helper()
 	var batch int64
-	require.NoError(t, s.read(t.Context()).one(`SELECT batch FROM deployment`, nil, &batch))
+	require.NoError(t, s.read(t.Context()).One(`SELECT batch FROM deployment`, nil, &batch))
 	return batch
 }
 
@@ -100,11 +101,11 @@ func TestBackgroundWorkIsBoundedAndNeverStarved(t *testing.T) {
 	q := newQueue()
 	for range 2 * maxBatch {
 		require.NoError(t, q.push(&job{rows: 1}))
-		require.NoError(t, q.push(&job{class: background, rows: 40}))
+		require.NoError(t, q.push(&job{class: record.Background, rows: 40}))
 	}
 	rows, urgent := 0, 0
 	for _, j := range q.take(nil) {
-		if j.class == background {
+		if j.class == record.Background {
 			rows += j.rows
 		} else {
 			urgent++
@@ -162,7 +163,7 @@ func TestFaultAtEachPosition(t *testing.T) {
 		"panic while reading": {func(name string) func(*tx) error {
 			return func(t *tx) error {
 				_ = mark(name)(t)
-				return t.each(`SELECT id FROM spent_ids`, nil, func(func(dest ...any) error) error { panic("secret value") })
+				return t.Each(`SELECT id FROM spent_ids`, nil, func(record.Row) error { panic("secret value") })
 			}
 		}, core.ErrUnavailable},
 		"transaction gone": {func(name string) func(*tx) error {
@@ -186,7 +187,7 @@ func TestFaultAtEachPosition(t *testing.T) {
 				defer cancel()
 				endless := *t
 				endless.ctx = ctx
-				_, err := endless.exec(`INSERT INTO spent_ids (id) WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)
+				_, err := endless.Exec(`INSERT INTO spent_ids (id) WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)
 					SELECT ? || '-' || i FROM n`, name)
 				return t.fail(err)
 			}
@@ -268,7 +269,7 @@ func TestDiskFull(t *testing.T) {
 			}
 			runs[at] = func(t *tx) error {
 				for i := range 200 {
-					if _, err := t.exec(`INSERT INTO spent_ids (id) VALUES (? || hex(zeroblob(4096)))`, fmt.Sprint(at, "-", i)); err != nil {
+					if _, err := t.Exec(`INSERT INTO spent_ids (id) VALUES (? || hex(zeroblob(4096)))`, fmt.Sprint(at, "-", i)); err != nil {
 						return err
 					}
 				}
@@ -389,7 +390,7 @@ func TestStoreRecoversAfterALostConnection(t *testing.T) {
 	}
 	s := runStore(t, cfg)
 	put := func(name string) error {
-		_, err := write(t.Context(), s, foreground, func(t *tx) (struct{}, error) { return struct{}{}, mark(name)(t) })
+		_, err := write(t.Context(), s, record.Foreground, func(t *tx) (struct{}, error) { return struct{}{}, mark(name)(t) })
 		return err
 	}
 	broken.Store(true)
@@ -422,7 +423,7 @@ func TestUnknownBatchKeepsItsNumber(t *testing.T) {
 	}
 	s := runStore(t, cfg)
 	put := func(name string) error {
-		_, err := write(t.Context(), s, foreground, func(t *tx) (struct{}, error) { return struct{}{}, mark(name)(t) })
+		_, err := write(t.Context(), s, record.Foreground, func(t *tx) (struct{}, error) { return struct{}{}, mark(name)(t) })
 		return err
 	}
 	require.ErrorIs(t, put("0"), core.ErrOutcomeUnknown)
@@ -436,7 +437,7 @@ func TestContextEndsWhileQueued(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	answered := make(chan error, 1)
 	go func() {
-		_, err := write(ctx, s, foreground, func(t *tx) (struct{}, error) { return struct{}{}, mark("0")(t) })
+		_, err := write(ctx, s, record.Foreground, func(t *tx) (struct{}, error) { return struct{}{}, mark("0")(t) })
 		answered <- err
 	}()
 	<-s.queue.wake // It was pushed.
@@ -447,7 +448,7 @@ func TestContextEndsWhileQueued(t *testing.T) {
 	require.ErrorIs(t, err, core.ErrUnavailable)
 	require.NotErrorIs(t, err, core.ErrOutcomeUnknown)
 	start(t, s)
-	_, err = write(t.Context(), s, foreground, func(t *tx) (struct{}, error) { return struct{}{}, mark("1")(t) })
+	_, err = write(t.Context(), s, record.Foreground, func(t *tx) (struct{}, error) { return struct{}{}, mark("1")(t) })
 	require.NoError(t, err)
 	require.Equal(t, map[string]bool{"1": true}, marks(t, s), "a write whose caller gave up is not made")
 }
@@ -459,7 +460,7 @@ func TestContextEndsWhileWriting(t *testing.T) {
 	running, release := make(chan struct{}), make(chan struct{})
 	answered := make(chan error, 1)
 	go func() {
-		_, err := write(ctx, s, foreground, func(t *tx) (struct{}, error) {
+		_, err := write(ctx, s, record.Foreground, func(t *tx) (struct{}, error) {
 			close(running)
 			<-release
 			return struct{}{}, mark("0")(t)
@@ -472,7 +473,7 @@ func TestContextEndsWhileWriting(t *testing.T) {
 	require.ErrorIs(t, err, core.ErrOutcomeUnknown)
 	require.NotErrorIs(t, err, context.Canceled, "the write goes on")
 	close(release)
-	_, err = write(t.Context(), s, foreground, func(t *tx) (struct{}, error) { return struct{}{}, mark("1")(t) })
+	_, err = write(t.Context(), s, record.Foreground, func(t *tx) (struct{}, error) { return struct{}{}, mark("1")(t) })
 	require.NoError(t, err)
 	require.Equal(t, map[string]bool{"0": true, "1": true}, marks(t, s))
 }
@@ -481,7 +482,7 @@ func TestWritesOutsideTheLifeOfRun(t *testing.T) {
 	t.Parallel()
 	s := openStore(t, testConfig(t, newTestClock()))
 	put := func(ctx context.Context) error {
-		_, err := write(ctx, s, foreground, func(t *tx) (struct{}, error) { return struct{}{}, mark("0")(t) })
+		_, err := write(ctx, s, record.Foreground, func(t *tx) (struct{}, error) { return struct{}{}, mark("0")(t) })
 		return err
 	}
 	ctx, cancel := context.WithCancel(t.Context())

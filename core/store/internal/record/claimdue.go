@@ -1,0 +1,163 @@
+package record
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/saysohq/sayso/core"
+)
+
+// Conditions of due work. ?1 is the time, ?2 the accounts as JSON pairs. A block
+// of the address or of the whole account outranks everything.
+const (
+	sqlBlockedUntil = `coalesce((SELECT max(b.blocked_until) FROM blocks b
+		WHERE b.channel = d.channel AND b.account = d.account AND b.address IN ('', coalesce(d.address, ''))), 0)`
+
+	whereClaimable = `d.due_at IS NOT NULL AND d.due_at <= ?1 AND (d.lease_holder = '' OR d.lease_until <= ?1)`
+	orderClaimable = ` ORDER BY a.status = 'pending', d.due_at, d.id LIMIT ?3`
+
+	// Whoever held the lease before may still be painting: the row is edited once
+	// more when that cannot be any longer, and a send that was under way may have
+	// arrived. A row whose time to settle has come settles with this lease.
+	sqlLeaseDelivery = `UPDATE deliveries SET
+			ambiguous = (ambiguous OR (lease_holder <> '' AND state = 'sending' AND locator = '')),
+			settle_at = CASE WHEN lease_holder <> '' THEN ?4 WHEN settle_at <= ?3 THEN 0 ELSE settle_at END,
+			unsettled = (unsettled OR lease_holder <> ''),
+			lease_holder = ?1, lease_until = ?2, due_at = ?2, fence = fence + 1, updated_at = ?3
+		WHERE id = ?5`
+)
+
+// damagedRetry is when, in ms, a row is looked at again whose approval is damaged:
+// nothing true can be shown of it, and it must neither hold up the others nor keep
+// the worker spinning.
+const damagedRetry = 10 * 60 * 1_000
+
+// claimLock passes over rows that somebody else is at: the claim waits for nobody.
+const claimLock = " FOR UPDATE OF d SKIP LOCKED"
+
+const sqlPutAside = `UPDATE deliveries SET due_at = ? WHERE id = ?`
+
+// laneCondition narrows due work to a lane.
+func laneCondition(l core.DeliveryLane) (string, error) {
+	switch l {
+	case core.LaneAny:
+		return "", nil
+	case core.LaneEdits:
+		return " AND a.status <> 'pending'", nil
+	case core.LaneCards:
+		return " AND a.status = 'pending'", nil
+	}
+	return "", core.Invalid("lane", "must be any, edits or cards")
+}
+
+// claimStatement reads due rows with their approvals, those of a lane.
+func (t *Table) claimStatement(lane string) string {
+	return t.claim + lane + t.locking(orderClaimable, claimLock)
+}
+
+type dueWork struct {
+	works []core.Work
+	next  core.Millis
+}
+
+// ClaimDue leases due rows of the given accounts, terminal edits first. While
+// nothing is due it only reads.
+func (s *Store) ClaimDue(ctx context.Context, c core.ClaimDue) ([]core.Work, core.Millis, error) {
+	accounts, err := accountsJSON(c.Accounts)
+	if err != nil {
+		return nil, 0, err
+	}
+	lane, err := laneCondition(c.Lane)
+	if err != nil || c.Worker == "" || c.Limit < 1 || c.Lease <= 0 {
+		return nil, 0, fmt.Errorf("claim deliveries: %w", core.Invalid("claim", "needs a worker, a known lane, a limit and a lease"))
+	}
+	now, err := s.db.Now(ctx)
+	if err != nil {
+		return nil, 0, fmt.Errorf("claim deliveries: %w", err)
+	}
+	var next core.Millis
+	if err := s.read(ctx).One(s.rows.nextDue+lane, []any{int64(now), accounts}, &next); err != nil {
+		return nil, 0, fmt.Errorf("claim deliveries: %w", err)
+	}
+	if !next.Reached(now) {
+		return nil, next, nil
+	}
+	due, err := writeRows(ctx, s, Background, min(c.Limit, MaxBackground), func(t *tx) (dueWork, error) {
+		return t.claimDue(c, lane, accounts)
+	})
+	if err != nil {
+		return nil, 0, fmt.Errorf("claim deliveries: %w", err)
+	}
+	return due.works, due.next, nil
+}
+
+func accountsJSON(accounts []core.AccountRef) (string, error) {
+	pairs := make([][2]string, 0, len(accounts))
+	for _, a := range accounts {
+		pairs = append(pairs, [2]string{string(a.Channel), a.Account})
+	}
+	s, err := encodeJSON(pairs)
+	if err != nil {
+		return "", core.Invalid("accounts", "must be text")
+	}
+	return *s, nil
+}
+
+func (t *tx) claimDue(c core.ClaimDue, lane, accounts string) (dueWork, error) {
+	var due dueWork
+	limit := min(c.Limit, MaxBackground)
+	query := t.rows.claimStatement(lane)
+	for len(due.works) < limit {
+		works, damaged, err := t.claimable(query, int64(t.now), accounts, limit-len(due.works))
+		if err != nil {
+			return dueWork{}, err
+		}
+		for _, id := range damaged {
+			if _, err := t.Exec(sqlPutAside, int64(t.now+damagedRetry), id); err != nil {
+				return dueWork{}, err
+			}
+		}
+		for i := range works {
+			if err := t.lease(&works[i], c.Worker, c.Lease); err != nil {
+				return dueWork{}, err
+			}
+		}
+		due.works = append(due.works, works...)
+		if len(damaged) == 0 {
+			break
+		}
+	}
+	err := t.One(t.rows.nextDue+lane, []any{int64(t.now), accounts}, &due.next)
+	return due, err
+}
+
+// claimable reads due rows with their approvals, and names those that are damaged.
+func (t *tx) claimable(query string, args ...any) (works []core.Work, damaged []string, err error) {
+	err = t.Each(query, args, func(scan Row) error {
+		var r deliveryRow
+		a, err := t.rows.scanWith(scan, r.dest()...)
+		if err != nil && !errors.Is(err, core.ErrCorrupt) {
+			return err
+		}
+		if err != nil || r.decode() != nil {
+			damaged = append(damaged, r.d.ID)
+			return nil
+		}
+		works = append(works, core.Work{Delivery: r.d, Approval: a, TakenOver: r.d.LeaseHolder != "", Now: t.now})
+		return nil
+	})
+	return works, damaged, err
+}
+
+// lease takes the row for the worker and shows it as it is then.
+func (t *tx) lease(w *core.Work, worker string, length core.Millis) error {
+	settle := t.now.Add(core.CallTimeout + core.SettleMargin)
+	_, err := t.Exec(sqlLeaseDelivery, worker, int64(t.now+length), int64(t.now), int64(settle), w.Delivery.ID)
+	if err != nil {
+		return err
+	}
+	r, err := deliveryOf(t, sqlDelivery, w.Delivery.ID)
+	w.Delivery = r.d
+	return err
+}

@@ -1,0 +1,54 @@
+package record
+
+import "github.com/saysohq/sayso/core"
+
+// Statement is a statement with arguments of the right types.
+type Statement struct {
+	Query string
+	Args  []any
+}
+
+// Hot lists the statements that run for every question and answer, or by the
+// clock, under names of their own. Each store's tests hold the plans of all of
+// them: none may read a table that grows with retention from end to end.
+func (t *Table) Hot() map[string]Statement {
+	const limit = 50
+	list := func(q core.ListQuery) Statement {
+		q.Limit = limit
+		query, args := listStatement(t, q, 1)
+		return Statement{query, args}
+	}
+	one := func(query string, args ...any) Statement { return Statement{query, args} }
+	reviewer := &core.Principal{ID: "bob", Role: core.RoleReviewer}
+	now := int64(1)
+	return map[string]Statement{
+		"by id":           one(t.byID, "x"),
+		"by reference":    one(t.byRef, "x"),
+		"by key":          one(t.byKey, "r", "k"),
+		"due":             one(t.due, now, now, int64(0)),
+		"anything due":    one(sqlAnyDue, now),
+		"lapsed":          one(t.lapsed, now, now, int64(0)),
+		"silent":          one(t.silent, now, now, int64(0)),
+		"pending limit":   one(sqlCountPending, "r", now),
+		"list pending":    list(core.ListQuery{Runtime: "builder", Status: core.StatusPending}),
+		"inbox":           list(core.ListQuery{Status: core.StatusPending, Viewer: reviewer}),
+		"list history":    list(core.ListQuery{}),
+		"list own":        list(core.ListQuery{Runtime: "builder"}),
+		"list for viewer": list(core.ListQuery{Viewer: reviewer}),
+		"list run":        list(core.ListQuery{Runtime: "builder", Run: "run-1"}),
+		"rows of a run":   one(sqlRunRows, "r", "x"),
+		"abort":           one(t.runPending, "r", "x"),
+		"prune":           one(sqlPrunable, now, now),
+		"claim":           one(t.claimStatement(""), now, "[]", now),
+		"next due":        one(t.nextDue, now, "[]"),
+		"mark due":        one(t.markDue, now, "x", int64(core.TellAfter)),
+		"await answer":    one(t.awaitAnswer, now, "d", "x"),
+		"click":           one(sqlDeliveryAt, "telegram", "b", "l"),
+		"adopt":           one(sqlAdoptable, "x", "telegram", "b", "a", "l"),
+		"event":           one(t.InsertEvent, "x", now, "t", "r", "", now, "{}"),
+		"mend":            one(sqlMendRoute, "telegram", "b", "chat:x"),
+		"hasten":          one(sqlHasten, now, now, "d", "x"),
+		"unconverged":     one(sqlUnconverged),
+		"forgotten":       one(t.markForgotten, now, now),
+	}
+}

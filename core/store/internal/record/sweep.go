@@ -1,0 +1,89 @@
+package record
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/saysohq/sayso/core"
+)
+
+// Sweep expires due rows, voids lapsed grants and marks silent runners unknown:
+// at most limit changes, in writes of at most 100 rows, so that decisions pass
+// between them.
+func (s *Store) Sweep(ctx context.Context, limit int) ([]core.Hint, error) {
+	var hints []core.Hint
+	for len(hints) < limit {
+		chunk := min(limit-len(hints), MaxBackground)
+		swept, err := writeRows(ctx, s, Background, chunk, func(t *tx) ([]core.Hint, error) { return t.sweep(chunk) })
+		hints = append(hints, swept...)
+		if err != nil {
+			return hints, fmt.Errorf("sweep: %w", err)
+		}
+		if len(swept) < chunk {
+			break
+		}
+	}
+	return hints, nil
+}
+
+func (t *tx) sweep(limit int) ([]core.Hint, error) {
+	hints, err := t.expireDue(limit)
+	if err != nil {
+		return nil, err
+	}
+	lapsed, err := t.change(t.rows.lapsed, limit-len(hints), func(a *core.Approval) error { return t.void(a, core.VoidLapsed) })
+	if err != nil {
+		return nil, err
+	}
+	hints = append(hints, lapsed...)
+	silent, err := t.change(t.rows.silent, limit-len(hints), func(a *core.Approval) error {
+		return t.outcome(a, core.ExecutionUnknown, "")
+	})
+	return append(hints, silent...), err
+}
+
+// expireDue expires pending rows whose deadline has come, the oldest first.
+func (t *tx) expireDue(limit int) ([]core.Hint, error) {
+	return t.change(t.rows.due, limit, t.expire)
+}
+
+// change applies a transition to at most limit rows of a query with the
+// parameters time, limit and offset. Damaged rows are passed over: they can be
+// neither decided nor swept, and must not stand in the way of the others.
+func (t *tx) change(query string, limit int, apply func(*core.Approval) error) ([]core.Hint, error) {
+	var hints []core.Hint
+	for offset := 0; len(hints) < limit; {
+		rows, damaged, err := t.rowsOf(query, int64(t.now), limit-len(hints), offset)
+		if err != nil {
+			return nil, err
+		}
+		for i := range rows {
+			if err := apply(&rows[i]); err != nil {
+				return nil, err
+			}
+			hints = append(hints, hintOf(&rows[i]))
+		}
+		if damaged == 0 {
+			break
+		}
+		offset += damaged // Changed rows have left the query; damaged ones stay in it.
+	}
+	return hints, nil
+}
+
+// rowsOf reads whole rows and counts those that are damaged.
+func (t *tx) rowsOf(query string, args ...any) (rows []core.Approval, damaged int, err error) {
+	err = t.Each(query, args, func(scan Row) error {
+		a, err := t.rows.Scan(scan)
+		switch {
+		case isCorrupt(err):
+			damaged++
+			return nil
+		case err != nil:
+			return err
+		}
+		rows = append(rows, a)
+		return nil
+	})
+	return rows, damaged, err
+}

@@ -1,0 +1,123 @@
+package record
+
+import "strings"
+
+// Locking ends a read of rows that a write is about to change or to rely on.
+const (
+	forUpdate  = " FOR UPDATE"
+	forShare   = " FOR SHARE"
+	skipLocked = " FOR UPDATE OF a SKIP LOCKED"
+)
+
+// Table is the knowledge of the statements in the words of one database, built
+// once per store.
+type Table struct {
+	Dialect
+	all    []column
+	moving []column
+	names  string // All columns of approvals, qualified with "a.".
+	insert string
+	update string
+
+	// Reads of whole approvals; see the conditions in statements.go. Those that a
+	// write changes are locked.
+	byID, byRef, byKey         string
+	lockByID                   string
+	due, lapsed, silent        string
+	runPending, runUnclaimed   string
+	bootPending, bootUnclaimed string
+
+	// Reads of one row that a write relies on or changes, by the strength of its lock.
+	card, person             [2]string
+	run, code, failures, job [2]string
+	delivery                 string
+
+	claim, nextDue                      string
+	block, breakRoute, markForgotten    string
+	markDue, awaitAnswer                string
+	identitiesOf, listed, listedPending string
+}
+
+func newTable(d Dialect) *Table {
+	moving := movingColumns()
+	t := &Table{Dialect: d, moving: moving, all: append(fixedColumns(), moving...)}
+	names, qualified := make([]string, len(t.all)), make([]string, len(t.all))
+	for i, c := range t.all {
+		names[i], qualified[i] = c.name, "a."+c.name
+	}
+	sets := make([]string, len(moving))
+	for i, c := range moving {
+		sets[i] = c.name + " = ?"
+	}
+	t.names = strings.Join(qualified, ", ")
+	t.insert = "INSERT INTO approvals (" + strings.Join(names, ", ") + ") VALUES (?" + strings.Repeat(", ?", len(names)-1) + ")"
+	t.update = "UPDATE approvals SET " + strings.Join(sets, ", ") + " WHERE id = ? AND revision = ?"
+	t.byID, t.byRef, t.byKey = t.selectWhere(whereID), t.selectWhere(whereRef), t.selectWhere(whereKey)
+	t.lockByID = t.locking(t.byID, forUpdate)
+	t.due, t.lapsed = t.locking(t.selectWhere(whereDue), skipLocked), t.locking(t.selectWhere(whereLapsed), skipLocked)
+	t.silent = t.locking(t.selectWhere(whereSilent), skipLocked)
+	t.runPending, t.runUnclaimed = t.selectWhere(whereRunPending), t.selectWhere(whereRunUnclaimed)
+	t.bootPending, t.bootUnclaimed = t.selectWhere(whereBootPending), t.selectWhere(whereBootUnclaimed)
+	t.card, t.person = t.strengths(sqlCardOf), t.strengths(sqlReadPrincipal)
+	t.run, t.code, t.failures, t.job = t.strengths(sqlReadRun), t.strengths(sqlReadCode), t.strengths(sqlCodeFailures), t.strengths(sqlReadJob)
+	t.delivery = t.locking(sqlDelivery, forUpdate)
+	t.build()
+	return t
+}
+
+// selectWhere builds a read of whole rows.
+func (t *Table) selectWhere(where string) string {
+	return "SELECT " + t.names + " FROM approvals a WHERE " + where
+}
+
+// locking adds a lock to a read where rows are locked at all.
+func (t *Table) locking(query, lock string) string {
+	if !t.Locks {
+		return query
+	}
+	return query + lock
+}
+
+// strengths are the two locked forms of a read, indexed by Strength.
+func (t *Table) strengths(query string) [2]string {
+	return [2]string{Share: t.locking(query, forShare), Update: t.locking(query, forUpdate)}
+}
+
+// build puts together what cannot stand as a constant.
+func (t *Table) build() {
+	served := ` AND (d.channel, d.account) IN ` + strings.ReplaceAll(t.PairsIn, "%s", "?2")
+	t.claim = "SELECT " + t.names + ", " + deliveryColumns + " FROM deliveries d JOIN approvals a ON a.id = d.approval_id WHERE " +
+		whereClaimable + served + " AND " + sqlBlockedUntil + " <= ?1"
+	t.nextDue = "SELECT coalesce(min(" + t.Greatest + "(d.due_at, CASE WHEN d.lease_holder = '' THEN 0 ELSE d.lease_until END, " +
+		sqlBlockedUntil + ")), 0) FROM deliveries d JOIN approvals a ON a.id = d.approval_id" +
+		" WHERE d.due_at IS NOT NULL AND CAST(?1 AS bigint) > 0" + served
+	t.block = `INSERT INTO blocks (channel, account, address, blocked_until) VALUES (?, ?, ?, ?)
+		ON CONFLICT (channel, account, address) DO UPDATE SET
+			blocked_until = ` + t.Greatest + `(blocks.blocked_until, excluded.blocked_until)`
+	t.breakRoute = `INSERT INTO broken_routes (channel, account, destination, person_id, class, failures, broken_at, retry_at)
+		VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6, CAST(?6 AS bigint) + CAST(?7 AS bigint))
+		ON CONFLICT (channel, account, destination) DO UPDATE SET class = excluded.class, failures = broken_routes.failures + 1,
+			retry_at = CAST(?6 AS bigint) + ` + t.Least + `(CAST(?7 AS bigint) << CAST(` + t.Least + `(broken_routes.failures, 20) AS integer), CAST(?8 AS bigint))
+		WHERE broken_routes.retry_at <= ?6`
+	t.markForgotten = `UPDATE deliveries SET updated_at = ?1, stale_since = CASE WHEN stale_since = 0 THEN ?1 ELSE stale_since END,
+			due_at = ` + t.Greatest + `(CAST(?1 AS bigint), answer_until, CASE WHEN unsettled THEN settle_at ELSE 0 END)
+		WHERE id IN (` + t.locking(sqlForgotten, claimLock) + `)
+		RETURNING approval_id`
+	t.markDue = `UPDATE deliveries SET updated_at = ?1, stale_since = CASE WHEN stale_since = 0 THEN ?1 ELSE stale_since END,
+			due_at = ` + t.DueFrom("CAST(?1 AS bigint)", "CAST(?3 AS bigint)") + `
+		WHERE approval_id = ?2 AND state <> 'closed'`
+	t.awaitAnswer = `UPDATE deliveries SET answer_until = ?1, due_at = ?1,
+			settle_at = CASE WHEN lease_holder = '' THEN settle_at ELSE ` + t.Greatest + `(settle_at, CAST(?1 AS bigint)) END,
+			unsettled = (unsettled OR lease_holder <> '')
+		WHERE id = ?2 AND approval_id = ?3 AND state <> 'closed'`
+	t.identitiesOf = "SELECT " + sqlIdentityColumns + " FROM identities WHERE principal_id IN " +
+		strings.ReplaceAll(t.TextsIn, "%s", "?") + " ORDER BY principal_id, realm, external_id"
+}
+
+// DueFrom is the rule of core.Delivery.DueFrom as an expression over a row of
+// deliveries, for a card that has just become a new terminal one at a time; after is
+// core.TellAfter.
+func (t *Table) DueFrom(at, after string) string {
+	return t.Greatest + "(" + at + ", answer_until, CASE WHEN step = 'followup' OR edit_after - " + t.Greatest + "(" + at +
+		", answer_until) > " + after + " THEN 0 ELSE edit_after END)"
+}
