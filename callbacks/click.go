@@ -50,18 +50,49 @@ func (t *turn) press(ctx context.Context, c channels.Click, d Decoded, k card) c
 		Caller: t.caller(), Lookup: core.Lookup{Ref: d.Ref}, Kind: d.Kind, Decision: d.Verb.Decision(),
 		DeliveryID: k.row.ID, Shown: shownBy(&k.row), Adopt: k.adopt,
 	}
+	if c.TakesCard && t.deps.Finals != nil {
+		r.AnswerDelay = core.AnswerDelay
+	}
 	res, err := t.decided(ctx, r)
 	if k.adopt != nil && errors.Is(err, core.ErrConflict) {
 		row, lookErr := t.deps.Ledger.DeliveryAt(ctx, t.account, c.Message)
 		if lookErr == nil && core.ResolutionRef(d.Kind, row.ApprovalID) == d.Ref {
-			r.DeliveryID, r.Shown, r.Adopt = row.ID, shownBy(&row), nil
+			k.row, r.DeliveryID, r.Shown, r.Adopt = row, row.ID, shownBy(&row), nil
 			res, err = t.decided(ctx, r)
 		}
 	}
 	if err != nil {
 		return t.failed(ctx, err)
 	}
-	return t.resolved(ctx, res)
+	answer := t.resolved(ctx, res)
+	if r.AnswerDelay > 0 && res.Applied {
+		t.showFinal(ctx, &answer, k.row, res.Approval)
+	}
+	return answer
+}
+
+// showFinal puts the final card into the answer to the click that decided. Somebody
+// whose answer was turned into another is told so in words, and the card is the
+// ledger's at once. So is a card that cannot be laid out here. After a look-up it is
+// not certain which of a person's clicks decided, and the answer to another one may be
+// on its way: the row is left to its delay.
+func (t *turn) showFinal(ctx context.Context, answer *channels.Answer, row core.Delivery, a core.Approval) {
+	if t.settled {
+		return
+	}
+	row.ID = a.DeliveryID // Of an adopted message, the store has found it.
+	var err error
+	if !answer.Alert {
+		var card presentation.Card
+		if card, err = t.deps.Finals.FinalCard(ctx, a, row); err == nil {
+			answer.Terminal = &channels.TerminalCard{Card: card, DeliveryID: row.ID, CardRevision: a.CardRevision}
+			return
+		}
+		t.log(ctx, "a final card could not be laid out for an answer", err)
+	}
+	if err = t.Shown(ctx, row.ID, 0); err != nil {
+		t.log(ctx, "a card waits in vain for its answer", err)
+	}
 }
 
 // card is the delivery that a click belongs to.

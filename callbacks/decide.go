@@ -30,6 +30,7 @@ func (t *turn) decided(ctx context.Context, r approvals.Resolve) (approvals.Reso
 	res, err := t.deps.Resolver.Resolve(ctx, r)
 	if uncertain(err) {
 		t.log(ctx, "the outcome of an answer is unknown, looking again", err)
+		t.settled = true
 		res, err = t.settle(ctx, r)
 	}
 	return res, err

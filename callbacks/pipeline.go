@@ -40,6 +40,14 @@ type People interface {
 	PrincipalByIdentity(ctx context.Context, realm, externalID string) (core.Principal, error)
 }
 
+// Finals makes final cards for answers that edit the clicked message themselves.
+type Finals interface {
+	// FinalCard is the final card of a record as the ledger would show it in the
+	// message of a delivery.
+	FinalCard(ctx context.Context, a core.Approval, d core.Delivery) (presentation.Card, error)
+	core.AnsweredCards
+}
+
 // Linker handles the codes that link chat accounts to people.
 type Linker interface {
 	// PeekLink reads a code without using it: whose it is, and the hash that
@@ -79,6 +87,7 @@ type Deps struct {
 	Reader    Reader
 	Ledger    Ledger
 	Cards     core.Cards
+	Finals    Finals // nil answers every click in words.
 	People    People
 	Prompts   core.Prompts
 	Linker    Linker
@@ -129,6 +138,21 @@ func (p *Pipeline) Placed(ctx context.Context, promptID, locator string) error {
 	return nil
 }
 
+// Shown records that the card of an Answer was shown, or with revision 0 that it never
+// will be, and wakes the ledger. If it is not called, or fails, the ledger edits the
+// message a little later. Errors: core.ErrNotFound.
+func (p *Pipeline) Shown(ctx context.Context, deliveryID string, cardRevision int64) error {
+	if p.deps.Finals == nil {
+		return nil // No answer of ours had a card.
+	}
+	hint, err := p.deps.Finals.ShownByAnswer(ctx, deliveryID, cardRevision)
+	if err != nil {
+		return fmt.Errorf("record answer: %w", err)
+	}
+	p.deps.Publisher.Publish(ctx, hint)
+	return nil
+}
+
 // turn is one click or text on its way through.
 type turn struct {
 	*Pipeline
@@ -139,6 +163,7 @@ type turn struct {
 
 	person   core.Principal
 	deciding bool // A write may have begun: from here on "not recorded" must be proven.
+	settled  bool // The outcome of a write was unknown and had to be looked up.
 }
 
 // guarded runs a handler for at most the configured time and answers even where it

@@ -46,7 +46,10 @@ type Rendered struct {
 	// Nonce is the same for every repetition of one send, at most 25 characters of
 	// A-Z a-z 0-9 _ -, so that a platform which can makes one message of them. The
 	// ledger sets it; "" lets every send make its own message. Edits take no notice.
-	Nonce   string
+	Nonce string
+	// ReplyTo is the locator of the card that a message stands beside, so that it is a
+	// reply where the channel can make it one. The ledger sets it; "" for none.
+	ReplyTo string
 	Payload any // Private to the channel.
 }
 
@@ -59,6 +62,11 @@ type Inbound interface {
 	Text(ctx context.Context, t Text) Answer
 	// Placed records where the prompt of an Answer was posted.
 	Placed(ctx context.Context, promptID, locator string) error
+	// Shown records that the platform took the TerminalCard of an Answer, with the
+	// card's revision; with 0, that it never will, so that the ledger edits the message
+	// at once. A channel that does not know says nothing: the ledger edits the message
+	// after core.AnswerDelay.
+	Shown(ctx context.Context, deliveryID string, cardRevision int64) error
 }
 
 // Actor is a person as the platform authenticated them.
@@ -77,6 +85,9 @@ type Click struct {
 	Chat    string // Address of the chat.
 	Message string // Locator of the message; "" when the platform did not say.
 	Direct  bool   // A chat of one person with the bot.
+	// TakesCard is true where the platform can still take a card as the answer, which
+	// then edits the clicked message.
+	TakesCard bool
 	// Copy is the platform's own copy of the clicked message, for adoption.
 	Copy MessageCopy
 }
@@ -105,7 +116,19 @@ type Answer struct {
 	Alert   bool          // Worth a modal: refusals and lost races.
 	Actions []core.Action // Buttons below the text (confirm, dismiss); typed answers only.
 	Prompt  *Prompt       // Ask for text, then call Placed.
-	Card    string        // Approval id whose card should be posted here (text fallbacks); planned by the pipeline.
+	// Terminal is the final card of the approval that this very click decided, only for
+	// a Click with TakesCard: the answer is the card instead of Text, or Text where the
+	// card cannot be the answer any more. Shown is told which.
+	Terminal *TerminalCard
+	Card     string // Approval id whose card should be posted here (text fallbacks); planned by the pipeline.
+}
+
+// TerminalCard is a committed final card that may be the answer to the click that
+// decided: the one exception to the rule that only the ledger edits messages.
+type TerminalCard struct {
+	Card         presentation.Card
+	DeliveryID   string // The clicked message's row.
+	CardRevision int64
 }
 
 // Prompt asks a person for text: with a message, which Placed records, or with a

@@ -107,7 +107,7 @@ func (t *turn) blocked(ctx context.Context, f failure) {
 		d = t.backoff()
 	}
 	if f.single { // Whatever else waits for this chat need not wait for it.
-		t.notSent(ctx, core.ReleaseDelivery{RetryIn: ceilMillis(d), Class: f.class, ErrorText: f.text})
+		t.heldUp(ctx, ceilMillis(d), f)
 		return
 	}
 	if f.class == core.FailureAuth {
@@ -122,6 +122,18 @@ func (t *turn) blocked(ctx context.Context, f failure) {
 	t.notSent(ctx, core.ReleaseDelivery{
 		RetryIn: ceilMillis(d), BlockFor: ceilMillis(d), BlockAll: whole, Class: f.class, ErrorText: f.text,
 	})
+}
+
+// heldUp obeys a limit of this one message. Where it delays the final answer for long,
+// the row is due at once, and the chat is told beside the card.
+func (t *turn) heldUp(ctx context.Context, wait core.Millis, f failure) {
+	r := core.ReleaseDelivery{RetryIn: wait, EditFor: wait, Class: f.class, ErrorText: f.text}
+	held := t.d
+	held.EditAfter = t.now() + wait
+	if held.Telling(t.now(), t.a.Status.Terminal(), t.a.CardRevision) {
+		r.RetryIn = 0
+	}
+	t.notSent(ctx, r)
 }
 
 // moved follows a chat to its new address at once; a chat that keeps moving waits.

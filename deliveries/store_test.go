@@ -95,9 +95,15 @@ func (m *memory) end(id string, s core.Status, r core.Reason) {
 	a.CardRevision++
 	for _, d := range m.rows {
 		if d.ApprovalID == id && d.State != core.DeliveryClosed {
-			d.DueAt = now()
+			d.DueAt = m.due(d, now())
 		}
 	}
+}
+
+// due applies the rule of core to a row.
+func (m *memory) due(d *core.Delivery, from core.Millis) core.Millis {
+	a := m.approvals[d.ApprovalID]
+	return d.DueFrom(from, a.Status.Terminal(), a.CardRevision)
 }
 
 // requestView asks for the whole detail.
@@ -330,7 +336,7 @@ func (m *memory) Complete(_ context.Context, c core.CompleteDelivery) error {
 	if d.Locator = cmp.Or(c.Locator, d.Locator); c.Locator != "" {
 		delete(m.broken, chat{refOf(d), d.Destination})
 	}
-	d.ShownRevision, d.ShownView, d.Step = c.ShownRevision, c.ShownView, c.Step
+	d.ShownRevision, d.ShownView, d.Step, d.ToldRevision = c.ShownRevision, c.ShownView, c.Step, max(d.ToldRevision, c.Told)
 	if c.Step == core.StepFollowup {
 		d.ClosesAs, d.DueAt = c.Then, now()
 		return nil
@@ -340,7 +346,7 @@ func (m *memory) Complete(_ context.Context, c core.CompleteDelivery) error {
 	}
 	switch {
 	case d.ShownRevision < a.CardRevision || d.ShownView < d.View:
-		d.DueAt = now()
+		d.DueAt = m.due(d, now())
 	case d.Unsettled:
 		d.DueAt = d.SettleAt
 	case c.Final != core.OutcomeNone && a.Status.Terminal():
@@ -375,9 +381,12 @@ func (m *memory) Release(_ context.Context, r core.ReleaseDelivery) error {
 		}
 		m.blocked[where] = max(m.blocked[where], now()+r.BlockFor)
 	}
-	d.LeaseHolder, d.DueAt, d.LastError, d.LastErrorText = "", now()+r.RetryIn, r.Class, r.ErrorText
+	if r.EditFor > 0 {
+		d.EditAfter = now() + r.EditFor
+	}
+	d.LeaseHolder, d.DueAt, d.LastError, d.LastErrorText = "", m.due(d, now()+r.RetryIn), r.Class, r.ErrorText
 	if m.approvals[d.ApprovalID].CardRevision > r.SeenRevision {
-		d.DueAt = now()
+		d.DueAt = m.due(d, now())
 	}
 	return nil
 }

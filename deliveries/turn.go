@@ -53,6 +53,8 @@ const (
 	stepDetail               // Somebody asked to show all.
 	stepEdit                 // The message must show the record.
 	stepFollowup             // The message cannot be edited: tell the truth beside it.
+	stepTell                 // Its edit takes long: tell the truth beside it meanwhile.
+	stepWait                 // The platform takes no edit yet.
 )
 
 // next reads the row and the record; nothing is remembered between turns.
@@ -68,6 +70,10 @@ func (t *turn) next() step {
 		return stepSend
 	case terminal && t.d.Step == core.StepFollowup:
 		return stepFollowup
+	case t.d.Telling(t.now(), terminal, t.a.CardRevision):
+		return stepTell
+	case t.d.EditAfter > t.now():
+		return stepWait
 	case !terminal && t.d.ShownView < t.d.View:
 		return stepDetail
 	}
@@ -114,11 +120,14 @@ func (t *turn) run(ctx context.Context) {
 		t.editCard(ctx, t.wholeShown())
 	case stepFollowup:
 		t.sendFollowup(ctx)
-	case stepSkip, stepOrphan: // Ended above.
+	case stepTell:
+		t.tell(ctx)
+	case stepSkip, stepOrphan, stepWait: // Ended above.
 	}
 }
 
-// endWithoutCall closes rows about which nobody needs to be told.
+// endWithoutCall closes rows about which nobody needs to be told, and gives back those
+// whose message takes no edit yet.
 func (t *turn) endWithoutCall(ctx context.Context) bool {
 	switch t.next() {
 	case stepSkip:
@@ -127,7 +136,10 @@ func (t *turn) endWithoutCall(ctx context.Context) bool {
 	case stepOrphan:
 		t.close(ctx, core.CloseDelivery{Outcome: core.OutcomePossibleOrphan, Class: core.FailureAmbiguous})
 		return true
-	case stepSend, stepDetail, stepEdit, stepFollowup:
+	case stepWait:
+		t.giveBack(ctx, t.d.EditAfter.Sub(t.now()))
+		return true
+	case stepSend, stepDetail, stepEdit, stepFollowup, stepTell:
 	}
 	return false
 }
@@ -275,22 +287,15 @@ func (t *turn) spare() time.Duration {
 
 func (t *turn) leaseHolds() bool { return t.spare() >= 0 }
 
-// wholeShown reports whether "show all" has brought everything to this chat: the
-// view was brought about, and what was shown then counted as complete.
-func (t *turn) wholeShown() bool { return t.d.ShownView > 0 && t.d.ShownComplete }
+func (t *turn) wholeShown() bool { return wholeShown(&t.d) }
 
 // layout renders the record for this row's place. Reports false when the turn is
 // over: a card that cannot be rendered is our own fault and waits with backoff.
 func (t *turn) layout(ctx context.Context, whole bool) (presentation.Card, channels.Rendered, bool) {
-	detail, err := t.w.deps.Records.Detail(ctx, t.d.ApprovalID)
-	if err != nil && !errors.Is(err, core.ErrNotFound) {
+	detail, at, err := t.w.placed(ctx, &t.a, &t.d, whole, t.now())
+	if err != nil {
 		t.storeTrouble(ctx, "read detail", err)
 		return presentation.Card{}, channels.Rendered{}, false
-	}
-	at := presentation.Place{
-		Now: t.now(), Zone: t.w.cfg.Zone, PublicURL: t.w.cfg.PublicURL,
-		Delivery: t.d.ID, Person: t.d.PersonID, WholeShown: whole && detail.Omitted == 0,
-		Requester: t.requester(ctx),
 	}
 	var (
 		card presentation.Card
@@ -311,19 +316,6 @@ func (t *turn) layout(ctx context.Context, whole bool) (presentation.Card, chann
 	}
 	r.Complete = r.Complete || at.WholeShown
 	return card, r, true
-}
-
-// requester is the display name of whom the runtime asks for; a name that cannot
-// be read is left out, since the card is worth more than the name.
-func (t *turn) requester(ctx context.Context) string {
-	if t.a.RequestedBy == "" {
-		return ""
-	}
-	p, err := t.w.deps.People.Principal(ctx, t.a.RequestedBy)
-	if err != nil {
-		return ""
-	}
-	return p.Name
 }
 
 // protect turns a panic of a channel or a renderer into an error.

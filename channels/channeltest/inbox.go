@@ -21,6 +21,13 @@ type Inbox struct {
 	clicks []channels.Click
 	texts  []channels.Text
 	placed map[string]string
+	shown  []Shown
+}
+
+// Shown is what a channel said about a card that was its answer.
+type Shown struct {
+	DeliveryID   string
+	CardRevision int64
 }
 
 var _ channels.Inbound = (*Inbox)(nil)
@@ -64,6 +71,24 @@ func (i *Inbox) Placed(ctx context.Context, promptID, locator string) error {
 	i.mu.Unlock()
 	i.signal.Notify()
 	return nil
+}
+
+// Shown implements channels.Inbound.
+func (i *Inbox) Shown(_ context.Context, deliveryID string, cardRevision int64) error {
+	i.mu.Lock()
+	i.shown = append(i.shown, Shown{deliveryID, cardRevision})
+	i.mu.Unlock()
+	i.signal.Notify()
+	return nil
+}
+
+// AwaitShown waits for n words about cards that were answers.
+func (i *Inbox) AwaitShown(ctx context.Context, n int) ([]Shown, error) {
+	return fakes.Await(ctx, &i.signal, func() ([]Shown, bool) {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		return slices.Clone(i.shown), len(i.shown) >= n
+	})
 }
 
 // AwaitClicks waits for n clicks.

@@ -74,6 +74,7 @@ type Resolve struct {
 	DeliveryID    string
 	Shown         Shown
 	Adopt         *core.Adopt
+	AnswerDelay   core.Millis // As in core.Decide.
 }
 
 // Resolved is the answer to Resolve: always with the record as it is.

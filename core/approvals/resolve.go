@@ -62,6 +62,8 @@ func (s *Service) Resolve(ctx context.Context, r Resolve) (Resolved, error) {
 		To:    s.terminal(&a, &r, mismatch),
 		Adopt: r.Adopt,
 		Seen:  &a,
+
+		AnswerDelay: r.AnswerDelay,
 	}, r.DecisionKey)
 }
 

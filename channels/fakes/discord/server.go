@@ -30,6 +30,9 @@ type Config struct {
 	Clock *fakes.Clock
 	// Beat is how often the gateway wants heartbeats; 0 takes the platform's 41 s.
 	Beat time.Duration
+	// OldEditsIn is the time for which an emptied budget for edits of old messages is
+	// refilled; 0 takes a minute. The real one is not published, and has been longer.
+	OldEditsIn time.Duration
 	// Push carries interactions to the endpoint; nil takes a plain transport.
 	Push http.RoundTripper
 }
@@ -49,6 +52,7 @@ type Server struct {
 	bot    wireUser
 	spec   *Spec
 	beat   time.Duration
+	old    time.Duration // As Config.OldEditsIn.
 	http   *http.Server
 	base   string
 	push   *http.Client
@@ -99,6 +103,9 @@ func Start(cfg Config) (*Server, error) {
 	if cfg.Beat == 0 {
 		cfg.Beat = 41250 * time.Millisecond
 	}
+	if cfg.OldEditsIn == 0 {
+		cfg.OldEditsIn = oldWindow
+	}
 	seed := sha256.Sum256([]byte("the application's key of the fake"))
 	ctx, stop := context.WithCancel(context.Background())
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", cfg.Listen)
@@ -107,7 +114,7 @@ func Start(cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
 	s := &Server{
-		Clock: cfg.Clock, spec: cfg.Spec, beat: cfg.Beat, base: "http://" + l.Addr().String(),
+		Clock: cfg.Clock, spec: cfg.Spec, beat: cfg.Beat, old: cfg.OldEditsIn, base: "http://" + l.Addr().String(),
 		token: base64.RawURLEncoding.EncodeToString([]byte(cfg.BotID)) + ".GfakeX.secret-part-of-the-fake-bots-token",
 		bot:   wireUser{ID: cfg.BotID, Username: "sayso", Bot: true},
 		push:  &http.Client{Transport: cfg.Push}, key: ed25519.NewKeyFromSeed(seed[:]),

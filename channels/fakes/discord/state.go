@@ -314,7 +314,7 @@ func (s *Server) editMessage(q *request) (any, *apiError) {
 	}
 	if now := s.Clock.Now(); now.Sub(m.created) > oldAfter {
 		if !now.Before(c.oldUntil) {
-			c.oldEdits, c.oldUntil = oldBudget, now.Add(oldWindow)
+			c.oldEdits, c.oldUntil = oldBudget, now.Add(s.old)
 		}
 		if c.oldEdits == 0 {
 			return nil, tooMany(30046, c.oldUntil.Sub(now), false)
