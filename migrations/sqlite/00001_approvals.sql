@@ -155,6 +155,9 @@ CREATE INDEX runs_age ON runs (created_at) WHERE aborted_at = 0;
 
 -- The record. Lists are JSON. The checks repeat the rules of the decoder, so that
 -- a tuple which the state machine cannot produce is not even written.
+-- Here and in the ledger, sets of three and more values are chains of OR: SQLite makes
+-- a temporary table for each such IN every time it checks a row, and that was half of
+-- what the change of a row cost.
 CREATE TABLE approvals (
     id              TEXT    NOT NULL PRIMARY KEY CHECK (id <> ''),
     ref             TEXT    NOT NULL UNIQUE CHECK (length(ref) = 43),
@@ -176,7 +179,7 @@ CREATE TABLE approvals (
     arguments_hash  TEXT    NOT NULL CHECK (length(arguments_hash) = 71),
     action_hash     TEXT    NOT NULL CHECK (length(action_hash) = 71),
     fingerprint     TEXT    NOT NULL,
-    class           TEXT    NOT NULL CHECK (class IN ('read', 'write', 'send', 'money')),
+    class           TEXT    NOT NULL CHECK (class = 'read' OR class = 'write' OR class = 'send' OR class = 'money'),
     class_source    TEXT    NOT NULL DEFAULT '',
     risk            TEXT    NOT NULL DEFAULT '',
     presentation    TEXT    NOT NULL CHECK (json_valid(presentation) AND octet_length(presentation) <= 4096),
@@ -188,7 +191,7 @@ CREATE TABLE approvals (
     policy_id         TEXT    NOT NULL DEFAULT '',
     policy_generation INTEGER NOT NULL DEFAULT 0,
     trail             TEXT    CHECK (trail IS NULL OR json_valid(trail)),
-    continuation      TEXT    NOT NULL CHECK (continuation IN ('live', 'durable', 'draft')),
+    continuation      TEXT    NOT NULL CHECK (continuation = 'live' OR continuation = 'durable' OR continuation = 'draft'),
 
     agent       TEXT NOT NULL DEFAULT '',
     session_key TEXT NOT NULL DEFAULT '',
@@ -207,15 +210,17 @@ CREATE TABLE approvals (
     expires_at INTEGER NOT NULL,
     updated_at INTEGER NOT NULL,
 
-    status        TEXT    NOT NULL CHECK (status IN ('pending', 'allowed', 'denied', 'expired', 'cancelled')),
-    decision      TEXT    NOT NULL DEFAULT '' CHECK (decision IN ('', 'allow-once', 'allow-always', 'deny')),
+    status        TEXT    NOT NULL CHECK (status = 'pending' OR status = 'allowed' OR status = 'denied' OR status = 'expired'
+            OR status = 'cancelled'),
+    decision      TEXT    NOT NULL DEFAULT '' CHECK (decision = '' OR decision = 'allow-once' OR decision = 'allow-always' OR decision = 'deny'),
     reason        TEXT    NOT NULL DEFAULT '',
     note          TEXT    NOT NULL DEFAULT '',
     by_message    INTEGER NOT NULL DEFAULT 0 CHECK (by_message IN (0, 1)),
     decision_key  TEXT    NOT NULL DEFAULT '',
     attempt_id    TEXT    NOT NULL DEFAULT '',
     resolved_at   INTEGER NOT NULL DEFAULT 0,
-    resolver_kind TEXT    NOT NULL DEFAULT '' CHECK (resolver_kind IN ('', 'human', 'policy', 'runtime', 'system')),
+    resolver_kind TEXT    NOT NULL DEFAULT '' CHECK (resolver_kind = '' OR resolver_kind = 'human' OR resolver_kind = 'policy'
+            OR resolver_kind = 'runtime' OR resolver_kind = 'system'),
     resolver_id   TEXT    NOT NULL DEFAULT '',
     resolver_name TEXT    NOT NULL DEFAULT '',
     surface       TEXT    NOT NULL DEFAULT '',
@@ -223,7 +228,8 @@ CREATE TABLE approvals (
     proof         TEXT    NOT NULL DEFAULT '',
     partial_view  INTEGER NOT NULL DEFAULT 0 CHECK (partial_view IN (0, 1)),
 
-    execution     TEXT    NOT NULL CHECK (execution IN ('none', 'unclaimed', 'claimed', 'succeeded', 'failed', 'unknown', 'voided')),
+    execution     TEXT    NOT NULL CHECK (execution = 'none' OR execution = 'unclaimed' OR execution = 'claimed'
+            OR execution = 'succeeded' OR execution = 'failed' OR execution = 'unknown' OR execution = 'voided'),
     claim_by      INTEGER NOT NULL DEFAULT 0,
     claim_token   TEXT    NOT NULL DEFAULT '',
     consumed_at   INTEGER NOT NULL DEFAULT 0,
@@ -231,7 +237,8 @@ CREATE TABLE approvals (
     outcome_by    INTEGER NOT NULL DEFAULT 0,
     outcome_at    INTEGER NOT NULL DEFAULT 0,
     outcome_error TEXT    NOT NULL DEFAULT '',
-    void_reason   TEXT    NOT NULL DEFAULT '' CHECK (void_reason IN ('', 'lapsed', 'run-aborted', 'runtime-restart', 'superseded', 'storage-restored', 'hash-mismatch')),
+    void_reason   TEXT    NOT NULL DEFAULT '' CHECK (void_reason = '' OR void_reason = 'lapsed' OR void_reason = 'run-aborted'
+            OR void_reason = 'runtime-restart' OR void_reason = 'superseded' OR void_reason = 'storage-restored' OR void_reason = 'hash-mismatch'),
 
     revision      INTEGER NOT NULL CHECK (revision >= 1),
     card_revision INTEGER NOT NULL CHECK (card_revision BETWEEN 1 AND revision),
@@ -241,9 +248,11 @@ CREATE TABLE approvals (
     CONSTRAINT reason_fits_status CHECK (CASE status
         WHEN 'pending'   THEN reason = ''
         WHEN 'allowed'   THEN reason IN ('user', 'policy')
-        WHEN 'denied'    THEN reason IN ('user', 'policy', 'message', 'malformed-verdict', 'hash-mismatch', 'no-route', 'sticky-decline', 'storage-corrupt')
+        WHEN 'denied'    THEN reason = 'user' OR reason = 'policy' OR reason = 'message' OR reason = 'malformed-verdict'
+            OR reason = 'hash-mismatch' OR reason = 'no-route' OR reason = 'sticky-decline' OR reason = 'storage-corrupt'
         WHEN 'expired'   THEN reason = 'timeout'
-        WHEN 'cancelled' THEN reason IN ('withdrawn', 'admin', 'run-aborted', 'runtime-restart', 'superseded', 'storage-restored')
+        WHEN 'cancelled' THEN reason = 'withdrawn' OR reason = 'admin' OR reason = 'run-aborted' OR reason = 'runtime-restart'
+            OR reason = 'superseded' OR reason = 'storage-restored'
         END),
     CONSTRAINT pending_has_no_outcome CHECK (status <> 'pending' OR (decision = '' AND note = '' AND by_message = 0
         AND decision_key = '' AND attempt_id = '' AND resolved_at = 0 AND resolver_kind = '' AND resolver_id = ''
@@ -260,10 +269,10 @@ CREATE TABLE approvals (
     CONSTRAINT only_allowed_has_a_grant CHECK ((status = 'allowed') = (execution <> 'none')
         AND (status = 'allowed') = (claim_by <> 0)),
     CONSTRAINT voided_has_a_reason CHECK ((execution = 'voided') = (void_reason <> '')),
-    CONSTRAINT claimed_is_complete CHECK (CASE WHEN execution IN ('claimed', 'succeeded', 'failed', 'unknown')
+    CONSTRAINT claimed_is_complete CHECK (CASE WHEN execution = 'claimed' OR execution = 'succeeded' OR execution = 'failed' OR execution = 'unknown'
         THEN consumed_at <> 0 AND claim_token <> '' AND outcome_by <> 0 AND consumed_at < claim_by
         ELSE consumed_at = 0 AND claim_token = '' AND outcome_by = 0 END),
-    CONSTRAINT reported_has_a_time CHECK ((execution IN ('succeeded', 'failed', 'unknown')) = (outcome_at <> 0))
+    CONSTRAINT reported_has_a_time CHECK ((execution = 'succeeded' OR execution = 'failed' OR execution = 'unknown') = (outcome_at <> 0))
 ) STRICT;
 
 CREATE UNIQUE INDEX approvals_key ON approvals (runtime, idempotency_key, key_generation) WHERE idempotency_key <> '';
@@ -312,9 +321,11 @@ CREATE TABLE deliveries (
     address     TEXT,
     locator     TEXT    NOT NULL DEFAULT '' CHECK (octet_length(locator) <= 1024),
 
-    state          TEXT    NOT NULL CHECK (state IN ('planned', 'sending', 'open', 'closed')),
+    state          TEXT    NOT NULL CHECK (state = 'planned' OR state = 'sending' OR state = 'open' OR state = 'closed'),
     state_before   TEXT    NOT NULL DEFAULT '', -- What "sending" replaced: a send that never left returns to it.
-    outcome        TEXT    NOT NULL DEFAULT '' CHECK (outcome IN ('', 'replaced', 'retired', 'unsupported', 'failed', 'skipped', 'possible-orphan', 'duplicate', 'moved')),
+    outcome        TEXT    NOT NULL DEFAULT '' CHECK (outcome = '' OR outcome = 'replaced' OR outcome = 'retired'
+            OR outcome = 'unsupported' OR outcome = 'failed' OR outcome = 'skipped' OR outcome = 'possible-orphan'
+            OR outcome = 'duplicate' OR outcome = 'moved'),
     closes_as      TEXT    NOT NULL DEFAULT '', -- Outcome that a follow-up will close the row with.
     step           TEXT    NOT NULL DEFAULT 'card' CHECK (step IN ('card', 'followup')),
     shown_revision INTEGER NOT NULL DEFAULT 0,
