@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -38,7 +39,7 @@ func (q *question) flags(cmd *cobra.Command) {
 	f.StringVar(&q.risk, "risk", "", "a risk to show; it decides nothing")
 	f.StringVar(&q.session, "session", "", "session key of the asking program")
 	f.StringVar(&q.run, "run", "", "run id of the asking program")
-	f.StringSliceVar(&q.reviewers, "reviewer", nil, "only this person may decide; may be repeated")
+	f.StringSliceVar(&q.reviewers, "reviewer", nil, "id of the only person who may decide; may be repeated")
 	f.BoolVar(&q.fourEyes, "exclude-requester", false, "the person whom the token acts for may not decide")
 	f.BoolVar(&q.push, "require-push", false, "the page alone does not count as a way to ask")
 	f.BoolVar(&q.json, "json", false, "print the final record on standard output")
@@ -82,6 +83,9 @@ func newAsk(c *connection) *cobra.Command {
 		Args: exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q.title, q.narrowed = args[0], cmd.Flags().Changed("reviewer")
+			if strings.TrimSpace(q.title) == "" {
+				return usage("ask needs a title: it is what a person reads first")
+			}
 			if !json.Valid([]byte(arguments)) {
 				return usage("--arguments must be JSON")
 			}

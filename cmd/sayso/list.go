@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -123,11 +124,21 @@ func (r *resolving) run(cmd *cobra.Command, id string) error {
 	}
 	body := api.Resolve{Kind: answer.Approval.Kind, Decision: r.decision, Note: r.note, PartialView: r.partial}
 	if r.decision.Allows() {
+		if a := &answer.Approval; a.Status.Terminal() { // Nothing is left to be typed for.
+			fmt.Fprintln(r.c.env.stderr, "sayso: it has its answer already")
+			if err := say(r.c.env.stdout, sentence(a)); err != nil {
+				return err
+			}
+			return exitWith(codeOf(a))
+		}
 		if err := r.review(cmd, id, &body); err != nil {
 			return err
 		}
 	}
 	done, err := r.client.Resolve(cmd.Context(), id, body)
+	if errors.Is(err, core.ErrForbidden) && r.decision.Allows() {
+		return fmt.Errorf("%w: to allow from a terminal needs cli_allow in the service's configuration, and a person who may decide; the page needs no cli_allow", err)
+	}
 	if err != nil {
 		return err
 	}

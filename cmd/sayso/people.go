@@ -100,12 +100,12 @@ func (c *connection) setRole() *cobra.Command {
 	}
 }
 
-func (c *connection) change(cmd *cobra.Command, id string, change api.ChangePerson) error {
-	op, err := c.operator()
+func (c *connection) change(cmd *cobra.Command, person string, change api.ChangePerson) error {
+	op, p, err := c.operatorFor(cmd.Context(), []string{person})
 	if err != nil {
 		return err
 	}
-	p, err := op.ChangePerson(cmd.Context(), id, change)
+	p, err = op.ChangePerson(cmd.Context(), p.ID, change)
 	if err != nil {
 		return err
 	}
@@ -120,6 +120,12 @@ func (c *connection) applyPeople() *cobra.Command {
 	var plan bool
 	cmd := &cobra.Command{
 		Use: "apply FILE", Short: "Make people, accounts and owners be what a JSON file says", Args: exactly(1),
+		Long: "Make people, their chat accounts and the owners of agents be what a JSON file says. Who is not in it\n" +
+			"stays as they are, or with \"exhaustive\": true is disabled. Without \"identities\" a person's accounts stay.",
+		Example: "  sayso people apply people.json --plan\n\n" +
+			"  {\"people\": [{\"id\": \"ann\", \"name\": \"Ann\", \"role\": \"reviewer\",\n" +
+			"               \"identities\": [{\"realm\": \"telegram\", \"id\": \"123456789\"}]}],\n" +
+			"   \"agents\": [{\"runtime\": \"local\", \"agent\": \"books\", \"owners\": [\"ann\"]}]}",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f, err := os.Open(args[0])
 			if err != nil {
@@ -130,7 +136,7 @@ func (c *connection) applyPeople() *cobra.Command {
 			dec := json.NewDecoder(f)
 			dec.DisallowUnknownFields()
 			if err := dec.Decode(&roster); err != nil {
-				return usage("the file is not a roster: JSON with people, agents and exhaustive")
+				return usage("the file is not a roster (see sayso people apply --help)")
 			}
 			op, err := c.operator()
 			if err != nil {
@@ -162,7 +168,14 @@ func (c *connection) setOwners() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			owners := append([]string{}, args[1:]...)
+			owners := []string{}
+			for _, person := range args[1:] {
+				_, p, err := c.operatorFor(cmd.Context(), []string{person})
+				if err != nil {
+					return err
+				}
+				owners = append(owners, p.ID)
+			}
 			if err := op.SetOwners(cmd.Context(), runtime, args[0], owners); err != nil {
 				return err
 			}

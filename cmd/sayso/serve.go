@@ -71,7 +71,7 @@ func newLogger(out io.Writer, l config.Log) *slog.Logger {
 		level = slog.LevelInfo // Validated before: it cannot be anything else.
 	}
 	options := &slog.HandlerOptions{Level: level}
-	if l.Format == "text" {
+	if l.Format == "text" || l.Format == "" && isTerminal(out) {
 		return slog.New(slog.NewTextHandler(out, options))
 	}
 	return slog.New(slog.NewJSONHandler(out, options))

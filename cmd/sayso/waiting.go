@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/saysohq/sayso/core"
@@ -20,6 +21,7 @@ type waiting struct {
 	err    io.Writer
 	json   bool
 	line   *progress
+	base   string // Where this command reaches the service.
 	// withdraw takes the question back when the wait is stopped: nothing would act on
 	// its answer any more.
 	withdraw bool
@@ -28,7 +30,7 @@ type waiting struct {
 func newWaiting(c *connection, m *client.Client, asJSON bool) *waiting {
 	return &waiting{
 		client: m, out: c.env.stdout, err: c.env.stderr, json: asJSON,
-		line: newProgress(c.env.stderr, time.Now),
+		line: newProgress(c.env.stderr, time.Now), base: strings.TrimRight(c.url(), "/"),
 	}
 }
 
@@ -45,8 +47,12 @@ func (w *waiting) ask(ctx context.Context, ask api.Ask, wait bool) (*api.Answer,
 	if !wait || a.Approval.Status.Terminal() {
 		return a, nil
 	}
-	if w.line.out != nil && a.Approval.URL != "" {
-		fmt.Fprintln(w.err, "answer at", a.Approval.URL)
+	if w.line.out != nil {
+		page := a.Approval.URL
+		if page == "" { // No public address: the one that works here.
+			page = w.base + a.Approval.URLPath
+		}
+		fmt.Fprintln(w.err, "answer at", page)
 	}
 	return w.wait(ctx, a.Approval.ID)
 }
@@ -83,7 +89,7 @@ func (w *waiting) stopped(ctx context.Context, id string) error {
 			return exitWith(exitCancelled)
 		}
 	}
-	fmt.Fprintln(w.err, "sayso: stopped waiting; the question stands:", id)
+	fmt.Fprintln(w.err, "sayso: stopped waiting; the question stands:", id, "(sayso wait", id+")")
 	return exitWith(exitPending)
 }
 

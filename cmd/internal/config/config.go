@@ -43,7 +43,7 @@ type Config struct {
 // Log configures the log, which goes to standard error.
 type Log struct {
 	Level  string `koanf:"level"`  // debug, info, warn, error.
-	Format string `koanf:"format"` // json or text.
+	Format string `koanf:"format"` // json, text, or "": text on a terminal, else json.
 }
 
 // Limits bounds what one runtime may ask for.
@@ -74,7 +74,7 @@ func Default() Config {
 	return Config{
 		Listen:   "127.0.0.1:7788",
 		Timezone: "UTC",
-		Log:      Log{Level: "info", Format: "json"},
+		Log:      Log{Level: "info"},
 		Limits:   Limits{Pending: 1000, RequestsPerS: 200, RequestsBurst: 400},
 	}
 }

@@ -96,7 +96,7 @@ func (c *Config) validateRest() error {
 		faults = append(faults, errors.New("log.level: must be debug, info, warn or error"))
 	}
 	switch c.Log.Format {
-	case "json", "text":
+	case "", "json", "text":
 	default:
 		faults = append(faults, errors.New("log.format: must be json or text"))
 	}
