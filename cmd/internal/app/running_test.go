@@ -156,10 +156,19 @@ type answer struct {
 
 func (r *running) do(t *testing.T, c call) answer {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	a, err := r.try(t.Context(), c)
+	require.NoError(t, err)
+	return a
+}
+
+// try is do for goroutines of a test, which may not end it.
+func (r *running) try(ctx context.Context, c call) (answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, c.method, r.url+c.path, strings.NewReader(c.body))
-	require.NoError(t, err)
+	if err != nil {
+		return answer{}, err
+	}
 	if c.bearer != "" || strings.HasPrefix(c.path, "/v1") {
 		req.Header.Set("Content-Type", "application/json")
 	} else if c.body != "" {
@@ -176,16 +185,20 @@ func (r *running) do(t *testing.T, c call) answer {
 		client.Jar = nil
 	}
 	resp, err := client.Do(req)
-	require.NoError(t, err)
+	if err != nil {
+		return answer{}, err
+	}
 	defer func() { _ = resp.Body.Close() }()
 	body, err := io.ReadAll(resp.Body)
-	require.NoError(t, err)
+	if err != nil {
+		return answer{}, err
+	}
 	if !c.once {
 		_, _ = io.WriteString(r.answers, resp.Status+"\n")
 		_ = resp.Header.Write(r.answers)
 		_, _ = r.answers.Write(append(body, '\n'))
 	}
-	return answer{resp.StatusCode, string(body), resp.Header}
+	return answer{resp.StatusCode, string(body), resp.Header}, nil
 }
 
 // send makes an API call that must answer with the status, and decodes it.
@@ -201,9 +214,14 @@ func send[T any](t *testing.T, r *running, status int, c call) T {
 
 func decode[T any](t *testing.T, a answer) T {
 	t.Helper()
-	var out T
-	require.NoError(t, json.Unmarshal([]byte(a.body), &out), a.body)
+	out, err := decoded[T](a)
+	require.NoError(t, err, a.body)
 	return out
+}
+
+func decoded[T any](a answer) (out T, err error) {
+	err = json.Unmarshal([]byte(a.body), &out)
+	return out, err
 }
 
 // post is a form of the page.
