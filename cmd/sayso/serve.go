@@ -98,8 +98,8 @@ func (c *connection) greet(r app.Ready) {
 	if len(r.Accounts) > 0 {
 		fmt.Fprintf(&b, "3. Connected: %s. Link your own chat with:\n   %s link\n", connected(r.Accounts), c.self())
 	} else {
-		fmt.Fprintf(&b, "3. Connect Telegram: make a bot with @BotFather, then start with its token:\n"+
-			"   SAYSO_TELEGRAM_TOKEN=123456:... %s serve   and link your chat: %s link\n", c.self(), c.self())
+		fmt.Fprintf(&b, "3. Connect Telegram: make a bot with @BotFather, start with its token, then link your chat:\n"+
+			"   SAYSO_TELEGRAM_TOKEN=123456:... %s serve\n   %s link\n", c.self(), c.self())
 	}
 	fmt.Fprintf(&b, "\nAn agent that runs as this same user (%s) can read these files and answer for you:\n"+
 		"against such an agent this service can only advise. Run it as a user of its own.\n\n", userName())
