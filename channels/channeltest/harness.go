@@ -54,6 +54,9 @@ type Harness struct {
 	// Alerts is true where an answer to a click can stand out from the others;
 	// elsewhere all of them look alike.
 	Alerts bool
+	// AnswersWithCard is true where the answer to a click can edit the clicked message
+	// and so be the final card; elsewhere it is always words.
+	AnswersWithCard bool
 	// EndsSeen is true where a person sees that a click has ended even without a
 	// text; elsewhere an empty answer shows nothing.
 	EndsSeen bool
@@ -135,6 +138,7 @@ func Run(t *testing.T, factory Factory) {
 		{"Fail", failureCases()},
 		{"Text", textCases()},
 		{"Click", clickCases()},
+		{"FinalCard", finalCardCases()},
 		{"Typed", typedCases()},
 		{"Restart", restartCases()},
 		{"Doctor", doctorCases()},

@@ -48,6 +48,7 @@ type response struct {
 // 3 s, and follow-ups once that was made without a word.
 type exchange struct {
 	c     *Channel
+	in    channels.Inbound
 	id    string
 	token string
 	kind  int
@@ -67,8 +68,8 @@ const (
 
 // exchange opens the answering of an interaction that has just arrived. ctx outlives
 // a stop of the channel.
-func (c *Channel) exchange(ctx context.Context, i *interaction) *exchange {
-	x := &exchange{c: c, id: i.ID, token: i.Token, kind: i.Type}
+func (c *Channel) exchange(ctx context.Context, in channels.Inbound, i *interaction) *exchange {
+	x := &exchange{c: c, in: in, id: i.ID, token: i.Token, kind: i.Type}
 	x.late = time.AfterFunc(c.cfg.Late, func() { _ = x.acknowledge(ctx) }) // It notes what fails.
 	return x
 }
@@ -100,8 +101,15 @@ func (x *exchange) acknowledge(ctx context.Context) *channels.Error {
 	return failed
 }
 
-// answer gives the one answer. It is private; a click or dialog may be ended without
-// a word, a command may not.
+// fresh reports whether the platform still waits for the response.
+func (x *exchange) fresh() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.state == stateFresh
+}
+
+// answer gives the one answer. It is private, or it is the final card in place of the
+// clicked one; a click or dialog may be ended without a word, a command may not.
 func (x *exchange) answer(ctx context.Context, a channels.Answer) {
 	x.late.Stop()
 	x.mu.Lock() // Waits for an acknowledgement under way.
@@ -111,9 +119,48 @@ func (x *exchange) answer(ctx context.Context, a channels.Answer) {
 	case stateDone:
 		return
 	case stateFresh:
+		if a.Terminal != nil && x.show(ctx, a.Terminal) {
+			return
+		}
 		x.unanswered(ctx, x.first(ctx, a))
 	case stateAcknowledged:
+		if a.Terminal != nil { // The message is the ledger's again, before anything else is tried.
+			x.shown(ctx, a.Terminal, 0)
+		}
 		x.unanswered(ctx, x.follow(ctx, a))
+	}
+}
+
+// show responds with the final card, which edits the clicked message: the person and
+// everybody else read the outcome there. It reports false where the platform has surely
+// not taken it, so that another response can be made. Where nobody knows, nothing is
+// said to anybody, and the ledger edits the message when no response can come any more.
+func (x *exchange) show(ctx context.Context, t *channels.TerminalCard) bool {
+	r, err := x.c.Render(t.Card)
+	m, ok := r.Payload.(message)
+	if err != nil || !ok {
+		x.c.log.LogAttrs(ctx, slog.LevelError, "final card cannot be rendered")
+		x.shown(ctx, t, 0)
+		return false
+	}
+	failed := x.respond(ctx, response{Type: discordgo.InteractionResponseUpdateMessage, Data: m.body()})
+	switch {
+	case failed == nil:
+		x.shown(ctx, t, t.CardRevision)
+		return true
+	case failed.Class == core.FailureRejected: // This very response; another may do.
+		x.shown(ctx, t, 0)
+		return false
+	}
+	x.unanswered(ctx, failed)
+	return true
+}
+
+// shown tells which revision of a card the message shows by this answer, 0 for none.
+func (x *exchange) shown(ctx context.Context, t *channels.TerminalCard, revision int64) {
+	if err := x.in.Shown(ctx, t.DeliveryID, revision); err != nil {
+		x.c.log.LogAttrs(ctx, slog.LevelWarn, "an answer is not recorded: the ledger edits the message",
+			slog.String("delivery", t.DeliveryID), slog.String("code", core.CodeOf(err)))
 	}
 }
 

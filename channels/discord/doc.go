@@ -23,7 +23,10 @@
 // Answering. The platform wants a first response within 3 s. A click, command or
 // dialog that takes longer than 2 s is acknowledged without a word and told the
 // truth afterwards, privately, within the 15 minutes that its token lives. A prompt
-// is a dialog, which must be the first response.
+// is a dialog, which must be the first response. The click that decided is answered
+// with the final card, which edits the clicked message (response type 7); it counts as
+// shown only on a success of that response, and the ledger is told which it was.
+// Everybody else is answered privately, in words.
 //
 // Addresses are "<channel id>" for channels and threads, and "@<user id>" for the
 // direct chat with a person, whose own channel id never shows in one. Locators are

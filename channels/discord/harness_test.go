@@ -108,7 +108,7 @@ func harness(t *testing.T) *channeltest.Harness {
 		Platform: platform(s),
 		Direct:   "@" + owner, Group: group, Thread: thread, Owner: owner, Other: other, Realm: "discord",
 		Secrets:      []string{s.Token(), s.URL(), "interaction-token-"},
-		PayloadLimit: 100, EditDeleted: core.OutcomeRetired, EndsSeen: true, OncePerNonce: true,
+		PayloadLimit: 100, EditDeleted: core.OutcomeRetired, EndsSeen: true, OncePerNonce: true, AnswersWithCard: true,
 		Refused: map[string]string{robot: "a bot"},
 	}
 }

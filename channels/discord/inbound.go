@@ -34,7 +34,7 @@ func (c *Channel) take(s *session, i interaction, replayed bool) bool {
 		c.log.LogAttrs(s.ctx, slog.LevelWarn, "an interaction of another application")
 		return true
 	}
-	x := c.exchange(s.ctx, &i)
+	x := c.exchange(s.ctx, s.in, &i)
 	ok := s.queue.start(i.sender().ID, func() {
 		if replayed && !x.inTime(s.ctx) {
 			c.log.LogAttrs(s.ctx, slog.LevelInfo, "an interaction came too late, its sender was told that it failed")
@@ -63,6 +63,7 @@ func (c *Channel) handle(s *session, x *exchange, i *interaction) {
 	switch i.Type {
 	case interactionClick:
 		click := c.click(i)
+		click.TakesCard = click.Copy.SentByUs && i.Message.Flags&flagEphemeral == 0 && x.fresh()
 		run = func() channels.Answer { return s.in.Click(ctx, click) }
 	case interactionCommand, interactionDialog:
 		text := c.typed(i)

@@ -81,7 +81,11 @@ func (c *Channel) Send(ctx context.Context, to string, r channels.Rendered) (str
 	if failed != nil {
 		return "", failed
 	}
-	s, failed := c.send(ctx, channel, m, "", r.Nonce)
+	beside, _ := parseLocator(opSend, r.ReplyTo)
+	if beside.channel != channel { // A card that stayed behind in another chat, or none.
+		beside.message = ""
+	}
+	s, failed := c.send(ctx, channel, m, beside.message, r.Nonce)
 	if failed != nil {
 		if failed.Class == core.FailureGone {
 			c.direct.forget(a.user)

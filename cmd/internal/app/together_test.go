@@ -153,7 +153,7 @@ func (w *town) byCommand(on core.Surface, by member, d core.Decision, command st
 
 // justNow reports whether a person was told that their own answer decided.
 func justNow(told string) bool {
-	return strings.HasPrefix(told, "You allowed") || strings.HasPrefix(told, "You denied")
+	return told == byCard || strings.HasPrefix(told, "You allowed") || strings.HasPrefix(told, "You denied")
 }
 
 func (w *town) byPage(a *api.Approval, form url.Values, d core.Decision) attempt {

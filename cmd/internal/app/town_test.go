@@ -273,13 +273,21 @@ func (w *town) click(ctx context.Context, c *card, by member, payload string) (s
 	return reply.Text, nil
 }
 
+// byCard stands for what a person reads whose click decided and who was answered with
+// the final card in place of the clicked one.
+const byCard = "(the final card)"
+
 // worded waits for the answer to a click on Discord that says something: on a machine
 // that is busy it follows an acknowledgement without a word.
 func (w *town) worded(ctx context.Context, press string) (fakes.Reply, error) {
 	for n := 1; ; n++ {
 		replies, err := w.discord.AwaitReplies(ctx, press, n)
-		if err != nil {
+		const updateMessage = 7
+		switch {
+		case err != nil:
 			return fakes.Reply{}, err
+		case w.discord.Responded(press) == updateMessage:
+			return fakes.Reply{Text: byCard}, nil
 		}
 		if replies[n-1].Text != "" {
 			return replies[n-1], nil
