@@ -95,16 +95,17 @@ func (c *connection) either() (*client.Client, error) {
 }
 
 // operator speaks through the admin socket of a service on this machine.
-func (c *connection) operator() (*client.Client, error) {
+func (c *connection) operator() (*client.Client, error) { return c.operatorWith(client.Config{}) }
+
+// operatorWith is operator with a patience of its own.
+func (c *connection) operatorWith(cfg client.Config) (*client.Client, error) {
 	folder, err := c.folder()
 	if err != nil {
 		return nil, err
 	}
-	return client.New(client.Config{
-		BaseURL:   adminsocket.BaseURL,
-		Transport: adminsocket.Transport(filepath.Join(folder, app.SocketFile)),
-		UserAgent: userAgent, AllowPlainHTTP: true,
-	})
+	cfg.BaseURL, cfg.Transport = adminsocket.BaseURL, adminsocket.Transport(filepath.Join(folder, app.SocketFile))
+	cfg.UserAgent, cfg.AllowPlainHTTP = userAgent, true
+	return client.New(cfg)
 }
 
 func (c *connection) with(bearer string) (*client.Client, error) {

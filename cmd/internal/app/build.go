@@ -17,6 +17,7 @@ import (
 
 	"github.com/saysohq/sayso/callbacks"
 	"github.com/saysohq/sayso/channels"
+	"github.com/saysohq/sayso/cmd/internal/doctor"
 	"github.com/saysohq/sayso/core"
 	"github.com/saysohq/sayso/core/approvals"
 	"github.com/saysohq/sayso/core/bus/local"
@@ -36,6 +37,7 @@ type parts struct {
 	people   *people.Service
 	service  *approvals.Service
 	pipeline *callbacks.Pipeline
+	seen     *doctor.Seen
 	worker   *deliveries.Worker
 	gateway  *gateway.Gateway
 	channels []channels.Channel
@@ -78,6 +80,9 @@ func build(ctx context.Context, o Options, store *sqlite.Store) (*parts, error) 
 		return nil, err
 	}
 	if err := b.buildChannels(ctx, p, ring); err != nil {
+		return nil, err
+	}
+	if p.seen, err = doctor.NewSeen(b.Now, b.registry, p.accounts()...); err != nil {
 		return nil, err
 	}
 	if err := b.buildWorker(p); err != nil {
@@ -156,9 +161,9 @@ func (b *builder) buildEdge(ctx context.Context, p *parts, ring *keyring.Ring) e
 	}, gateway.Deps{
 		Approvals: p.service, Ledger: b.ledger, People: p.people, Authenticator: p.people, Clock: b.records,
 		Views: views, AgentText: presentation.AgentText, Ready: b.ready,
-		ChatLinks: p.chatLinks,
-		Metrics:   promhttp.HandlerFor(b.registry, promhttp.HandlerOpts{}),
-		Logger:    b.Logger.With("part", "http"), Now: b.Now,
+		ChatLinks: p.chatLinks, Doctor: b.doctor(p),
+		Metrics: promhttp.HandlerFor(b.registry, promhttp.HandlerOpts{}),
+		Logger:  b.Logger.With("part", "http"), Now: b.Now,
 	})
 	if err != nil {
 		return err

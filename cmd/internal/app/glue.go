@@ -48,12 +48,9 @@ func (p *parts) ready(ctx context.Context, o Options, l net.Listener) (Ready, er
 	if err != nil {
 		return Ready{}, fmt.Errorf("first sign-in: %w", err)
 	}
-	ready := Ready{URL: own(o.Config.PublicURL, l), PublicURL: o.Config.PublicURL, Data: o.Config.Data}
+	ready := Ready{URL: own(o.Config.PublicURL, l), PublicURL: o.Config.PublicURL, Data: o.Config.Data, Accounts: p.accounts()}
 	if open {
 		ready.First = first.Code
-	}
-	for _, c := range p.channels {
-		ready.Accounts = append(ready.Accounts, c.Ref())
 	}
 	if err := writeFile(filepath.Join(o.Config.Data, AddressFile), ready.URL+"\n"); err != nil {
 		return Ready{}, fmt.Errorf("address file: %w", cause(err))

@@ -114,7 +114,7 @@ func (p *parts) run(ctx context.Context, o Options, listener net.Listener, admin
 	edges.Go(func() error { return p.gateway.Run(edgeCtx, gateway.Listener{Listener: listener}) })
 	edges.Go(func() error { return admin.Run(edgeCtx) })
 	for _, c := range p.channels {
-		edges.Go(func() error { return supervise(edgeCtx, o.Logger, c, p.pipeline) })
+		edges.Go(func() error { return supervise(edgeCtx, o.Logger, c, p.seen.Inbound(p.pipeline), p.seen) })
 	}
 	edges.Go(func() error { return tidy(edgeCtx) })
 	edges.Go(func() error { // A worker that fails ends the edges too.

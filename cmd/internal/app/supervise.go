@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/saysohq/sayso/channels"
+	"github.com/saysohq/sayso/cmd/internal/doctor"
 	"github.com/saysohq/sayso/core"
 )
 
@@ -21,11 +22,12 @@ const (
 // supervise keeps a messenger receiving: whatever ends it (a refused token, a
 // network, a panic) is logged once, waited for and tried again. A messenger that is
 // down never takes the service with it.
-func supervise(ctx context.Context, log *slog.Logger, c channels.Channel, in channels.Inbound) error {
+func supervise(ctx context.Context, log *slog.Logger, c channels.Channel, in channels.Inbound, seen *doctor.Seen) error {
 	ref := c.Ref()
 	log = log.With("channel", ref.Channel, "account", ref.Account)
 	for pause := firstPause; ; pause = min(2*pause, longPause) {
 		began := time.Now()
+		seen.Receives(ref)
 		err := contained(func() error { return c.Run(ctx, in) })
 		if ctx.Err() != nil {
 			return nil
@@ -37,6 +39,7 @@ func supervise(ctx context.Context, log *slog.Logger, c channels.Channel, in cha
 		if errors.As(err, &refused) && refused.Class == core.FailureAuth {
 			pause = longPause
 		}
+		seen.Stopped(ref, err)
 		log.LogAttrs(ctx, slog.LevelError, "messenger stopped receiving: trying again",
 			slog.Duration("in", pause), slog.Any("error", err))
 		select {
