@@ -92,12 +92,14 @@ func (c *Channel) Edit(ctx context.Context, where string, r channels.Rendered) (
 		return core.OutcomeNone, foreignPayload(opEdit)
 	}
 	refused, failed := c.edit(ctx, l, m)
-	if failed != nil && failed.Class == core.FailureRejected && refused.names(layoutWords) {
+	same := refused.names([]string{notModified}) // Its long form speaks of reply markup too.
+	if failed != nil && failed.Class == core.FailureRejected && !same && refused.names(layoutWords) {
 		c.log.LogAttrs(ctx, slog.LevelError, "layout refused, editing plain", slog.String("reason", failed.Detail))
 		refused, failed = c.edit(ctx, l, m.plain())
+		same = refused.names([]string{notModified})
 	}
 	switch {
-	case failed == nil, refused.names([]string{notModified}):
+	case failed == nil, same:
 		return core.OutcomeReplaced, nil
 	case refused.names(retiredWords):
 		return core.OutcomeRetired, nil

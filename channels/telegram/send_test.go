@@ -190,6 +190,18 @@ func TestPlainFallback(t *testing.T) {
 	}
 }
 
+// TestRepeatedEditKeepsItsLayout: an edit that had arrived before is no layout refused,
+// although the platform's words for it name the reply markup (conformance 113).
+func TestRepeatedEditKeepsItsLayout(t *testing.T) {
+	t.Parallel()
+	ch, s := against(t, refused(400, "Bad Request: message is not modified: specified new message content and reply markup "+
+		"are exactly the same as a current content and reply markup of the message", ""))
+	outcome, err := ch.Edit(t.Context(), "5:9", must(t, ch))
+	require.NoError(t, err)
+	require.Equal(t, core.OutcomeReplaced, outcome)
+	require.Len(t, s.asked, 1)
+}
+
 // TestWire pins what goes over the wire.
 func TestWire(t *testing.T) {
 	t.Parallel()
