@@ -62,6 +62,7 @@ type Channel struct {
 
 	name    atomic.Pointer[string] // Username, once the platform told it.
 	running atomic.Bool
+	rivals  atomic.Int64 // Polls in a row that somebody else's took over.
 	gate    sync.RWMutex // Held for reading by every webhook call under way.
 	session *session     // Set while Run receives by webhook; guarded by gate.
 	recheck time.Duration

@@ -16,6 +16,7 @@ var _ channels.Doctor = (*Channel)(nil)
 
 const (
 	fixToken   = "Ask @BotFather for the bot's token (/mybots, API Token), put it into the configuration and restart the service." //nolint:gosec // A sentence.
+	fixRival   = "Stop the other program that uses this bot's token; if you do not know it, make a new token with @BotFather (/mybots, API Token, Revoke)."
 	fixWebhook = "Run sayso doctor --fix. If it comes back, another program uses this bot's token: stop it, or revoke the token with @BotFather."
 )
 
@@ -94,6 +95,10 @@ func (c *Channel) examineUpdates(info *models.WebhookInfo) channels.Finding {
 		f.Mendable = c.cfg.Webhook.URL != ""
 		return f
 	}
+	// One is what a restart of ours leaves behind, and with a webhook that check says it.
+	if info.URL == "" && c.rivals.Load() > 1 {
+		return channels.Failing(channels.CheckInteractivity, "another program polls for this bot, so clicks go to either", fixRival)
+	}
 	if c.cfg.Webhook.URL != "" {
 		return channels.Found(channels.CheckInteractivity, "clicks are pushed")
 	}
@@ -107,6 +112,7 @@ func (c *Channel) Mend(ctx context.Context, check channels.Check) error {
 	case check != channels.CheckWebhook && check != channels.CheckInteractivity:
 		return core.Invalid("check", "cannot be mended from here")
 	case c.cfg.Webhook.URL == "":
+		c.rivals.Store(0)
 		return c.takeWebhookAway(ctx)
 	}
 	return c.register(ctx)

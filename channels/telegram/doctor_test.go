@@ -1,6 +1,7 @@
 package telegram_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -8,11 +9,14 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/saysohq/sayso/channels"
+	"github.com/saysohq/sayso/channels/channeltest"
 	fake "github.com/saysohq/sayso/channels/fakes/telegram"
 	"github.com/saysohq/sayso/channels/telegram"
 )
@@ -90,6 +94,24 @@ func TestDoctorLooksForClicks(t *testing.T) {
 	f := finding(t, found, channels.CheckInteractivity)
 	require.Equal(t, channels.VerdictFailed, f.Verdict)
 	require.True(t, f.Mendable)
+}
+
+// Two programs that poll for one bot take each other's clicks.
+func TestDoctorHearsOfARival(t *testing.T) {
+	t.Parallel()
+	s := world(t, fake.Config{})
+	ctx, stop := context.WithCancel(t.Context())
+	var both sync.WaitGroup
+	t.Cleanup(both.Wait)
+	t.Cleanup(stop)
+	c, rival := open(t, s, codec(t), nil), open(t, s, codec(t), nil)
+	for _, poller := range []*telegram.Channel{c, rival} {
+		both.Go(func() { _ = poller.Run(ctx, new(channeltest.Inbox)) }) // Ends with its context.
+	}
+	require.Eventually(t, func() bool {
+		f := finding(t, c.Examine(t.Context()), channels.CheckInteractivity)
+		return f.Verdict == channels.VerdictFailed && strings.Contains(f.Fix, "Stop the other program")
+	}, 20*time.Second, 5*time.Millisecond)
 }
 
 // answering is a channel with a webhook whose platform says this of it.

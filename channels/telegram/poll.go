@@ -86,6 +86,7 @@ func (c *Channel) waitOut(ctx context.Context, e *channels.Error, tries int) err
 	}
 	wait := min(firstPause<<min(tries, 8), longestPause)
 	if strings.Contains(e.Detail, "another poller") {
+		c.rivals.Add(1)
 		wait = max(wait, conflictPause)
 	}
 	wait += time.Duration(rand.Int64N(int64(wait)/4 + 1)) //nolint:gosec // Jitter, no secret.
@@ -119,6 +120,7 @@ func (c *Channel) poll(ctx context.Context, in channels.Inbound) error {
 			continue
 		}
 		tries = 0
+		c.rivals.Store(0)
 		if !c.begin(ctx, batch, w, func(u *models.Update) { c.handle(work, in, u) }) {
 			_ = c.cfg.Pause(ctx, firstPause) // Nothing can confirm it: do not run hot.
 		}
