@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/saysohq/sayso/core"
 	"github.com/saysohq/sayso/core/api"
@@ -84,4 +85,21 @@ func faultCode(err error) int {
 		return exitUsage
 	}
 	return exitFault
+}
+
+// plainly is an error as people read it: of what the service answered the sentence,
+// without the code, which is for programs.
+func plainly(err error) string {
+	var e *client.Error
+	if !errors.As(err, &e) || e.Detail == "" {
+		return err.Error()
+	}
+	said := e.Detail
+	if errors.Is(e, core.ErrUnauthenticated) {
+		said = "the service does not know this token or session, or no longer: issue another (sayso token issue) or sign in (sayso login)"
+	}
+	for _, f := range e.Errors {
+		said += "; " + f.Field + ": " + f.Rule
+	}
+	return strings.Replace(err.Error(), e.Error(), said, 1)
 }

@@ -31,7 +31,7 @@ func run(ctx context.Context, args []string, env environment) int {
 	}
 	var exit *exitError
 	if !errors.As(err, &exit) || exit.err != nil {
-		fmt.Fprintln(env.stderr, "sayso:", err)
+		fmt.Fprintln(env.stderr, "sayso:", plainly(err))
 	}
 	return faultCode(err)
 }
@@ -77,7 +77,7 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 func exactly(n int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != n {
-			return usage("%s takes %d argument(s), not %d; see sayso %s --help", cmd.Name(), n, len(args), cmd.Name())
+			return usage("%s takes %d argument(s), not %d; see %s --help", cmd.Name(), n, len(args), cmd.CommandPath())
 		}
 		return nil
 	}
