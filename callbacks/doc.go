@@ -19,7 +19,9 @@
 // is read from the delivery's row, never from the click; every click and text
 // gets at most one answer; whoever was told "not recorded" is not surprised by a
 // decision later, because an unknown outcome is read back before the answer; a
-// panic is an answer too.
+// panic is an answer too. The click that decided may be answered with the final card,
+// where the platform takes one: the decision then leaves that row alone for 5 s, and
+// the row counts as shown only when the channel says that the card was taken.
 //
 // What it does not do: it talks to no platform, edits no message (that is the
 // ledger's), keeps no state of its own and does not decide who may decide.

@@ -37,6 +37,11 @@
 //     it will show; the fence and the remaining lease are checked in that write.
 //   - A send whose answer was lost is repeated only while the approval is pending;
 //     an edit or a follow-up is repeated until it is confirmed.
+//   - An outcome whose edit the platform takes only after more than a minute is told
+//     beside the card meanwhile, once for each card revision; the row stays open until
+//     the edit lands.
+//   - A row whose card may be the answer to a click is left alone until no such answer
+//     can come any more, or until it is recorded as shown.
 //   - A platform's retry_after is never shortened; final answers have slots of
 //     their own, and new cards keep a quarter of every budget.
 //   - A card that does not get through takes its next route before it is given up,
