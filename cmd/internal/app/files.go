@@ -35,7 +35,7 @@ func makeFolder(path string) error {
 		return errors.New("data folder: is a file")
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return fmt.Errorf("data folder: others can enter it: chmod 700 %s", path)
+		return errors.New("data folder: others can enter it: chmod 700 it")
 	}
 	return nil
 }
