@@ -60,6 +60,12 @@ type Signing struct {
 	Age       time.Duration // How long ago it was signed.
 }
 
+// Sign makes the signature of a push.
+func (s *Server) Sign(at time.Time, body []byte) (timestamp, signature string) {
+	timestamp = strconv.FormatInt(at.Unix(), 10)
+	return timestamp, hex.EncodeToString(ed25519.Sign(s.key, append([]byte(timestamp), body...)))
+}
+
 // Pushed is what the endpoint answered.
 type Pushed struct {
 	Status int
