@@ -118,14 +118,18 @@ func (s *benchStore) batches(b *testing.B) (n int64) {
 }
 
 func (s *benchStore) decide(id string) error {
-	got, err := s.Decide(context.Background(), core.Decide{ID: id, AttemptID: "attempt " + id, To: core.Terminal{
-		Status: core.StatusAllowed, Decision: core.DecisionAllowOnce, Reason: core.ReasonUser,
-		ResolverKind: core.ResolverHuman, ResolverID: "alice", ResolverName: "Alice", Surface: core.SurfacePage,
-	}})
+	got, err := s.Decide(context.Background(), core.Decide{ID: id, AttemptID: "attempt " + id, To: byAlice()})
 	if err == nil && !got.Applied {
 		err = core.ErrConflict
 	}
 	return err
+}
+
+func byAlice() core.Terminal {
+	return core.Terminal{
+		Status: core.StatusAllowed, Decision: core.DecisionAllowOnce, Reason: core.ReasonUser,
+		ResolverKind: core.ResolverHuman, ResolverID: "alice", ResolverName: "Alice", Surface: core.SurfacePage,
+	}
 }
 
 // rawStore does what a decision does in plain prepared SQL with a commit of its

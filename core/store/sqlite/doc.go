@@ -5,20 +5,20 @@
 //
 // Every command of the ports in package core is one transaction. All writes go
 // through one writer goroutine (Run) on one connection, which groups those that
-// wait at the same time into a shared commit; each keeps its own savepoint, so a
-// failing write takes no neighbour with it. WAL and synchronous=FULL: what a
-// caller was told is on the disk. A caller is answered only after COMMIT, or
-// after it is certain that nothing was recorded; where that cannot be known the
-// answer is core.ErrOutcomeUnknown.
+// wait at the same time into a shared commit; a failing write takes no neighbour
+// with it. WAL and synchronous=FULL: what a caller was told is on the disk. A
+// caller is answered only after COMMIT, or after it is certain that nothing was
+// recorded; where that cannot be known the answer is core.ErrOutcomeUnknown.
 //
 //	callers ──▶ queue ──▶ BEGIN IMMEDIATE
-//	                        SAVEPOINT w · write 1 · RELEASE w
-//	                        SAVEPOINT w · write 2 · RELEASE w   (on failure: ROLLBACK TO w)
+//	                        write 1 · write 2 · …
 //	                        marker and clock
 //	                      COMMIT ──▶ answers
 //
-// When the transaction itself is lost (full disk, I/O error), the batch is
-// replayed one write per transaction. When COMMIT gives no answer, the connection
+// A write that refuses before it has changed anything leaves nothing to undo. When
+// one fails later, the batch is rolled back and run again with a savepoint around
+// each write, so that only the failing one is undone. When the transaction itself
+// is lost (full disk, I/O error), the batch is replayed one write per transaction. When COMMIT gives no answer, the connection
 // is opened again and the marker in the deployment's row tells what happened.
 //
 // The clock is the process clock, never below the last time handed out, which is

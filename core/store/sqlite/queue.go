@@ -34,10 +34,10 @@ const (
 )
 
 // write queues fn and waits for the commit that carries it. fn runs on the
-// writer's connection inside its own savepoint; an error undoes all that it did
-// and is handed to the caller as it is. fn may run more than once (a batch that
-// was lost is replayed), so it must not change anything but the database and its
-// own results.
+// writer's connection; an error undoes all that it did, and nothing else, and is
+// handed to the caller as it is. fn may run more than once (a batch that was lost,
+// or in which a write failed after a change, is run again), so it must not change
+// anything but the database and its own results.
 //
 // The caller's context is honoured while the write is queued; later an ended
 // context yields core.ErrOutcomeUnknown, because the write may well be recorded.

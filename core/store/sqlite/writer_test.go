@@ -128,6 +128,39 @@ func TestRefusalsCommitNothing(t *testing.T) {
 	require.Equal(t, before, batchOf(t, s))
 }
 
+// TestAWriteIsUndoneAlone: a refusal that changed nothing costs its neighbours
+// nothing; one that comes after a change makes them run once more, and only once.
+func TestAWriteIsUndoneAlone(t *testing.T) {
+	t.Parallel()
+	refuse := func(*tx) error { return core.ErrConflict }
+	late := func(t *tx) error { return errors.Join(mark("late")(t), core.ErrConflict) }
+	for name, c := range map[string]struct {
+		run  func(*tx) error
+		runs int64 // Of the two neighbours; the second had not had its turn when the batch was undone.
+	}{"before a change": {refuse, 2}, "after a change": {late, 3}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := openStore(t, testConfig(t, newTestClock()))
+			before := batchOf(t, s)
+			var ran atomic.Int64
+			neighbour := func(name string) func(*tx) error {
+				return func(t *tx) error {
+					ran.Add(1)
+					return mark(name)(t)
+				}
+			}
+			jobs := enqueue(t, s, neighbour("0"), c.run, neighbour("2"), c.run)
+			start(t, s)
+			errs := answers(jobs)
+			require.Equal(t, []bool{true, false, true, false}, []bool{errs[0] == nil, errs[1] == nil, errs[2] == nil, errs[3] == nil})
+			require.ErrorIs(t, errs[1], core.ErrConflict)
+			require.Equal(t, map[string]bool{"0": true, "2": true}, marks(t, s))
+			require.Equal(t, before+1, batchOf(t, s), "one commit")
+			require.Equal(t, c.runs, ran.Load())
+		})
+	}
+}
+
 // TestFaultAtEachPosition lets one write of a batch go wrong in each way that we
 // know of: no neighbour is lost, and nobody is told what is not so.
 func TestFaultAtEachPosition(t *testing.T) {
