@@ -4,7 +4,7 @@ import "github.com/saysohq/sayso/core"
 
 // Words of the test card.
 const (
-	AnswerTestPassed = "It works: your click came back. Nothing was decided."
+	AnswerTestPassed = "It works: your click came back. Nothing was decided." //nolint:gosec // A sentence.
 
 	// LabelTest is the one button of a test card.
 	LabelTest    = "It works"

@@ -32,11 +32,12 @@ type examine struct {
 	fix     bool
 	json    bool
 	wait    time.Duration
+	poll    time.Duration // Between two looks at the test cards.
 	config  string
 }
 
 func newDoctor(c *connection) *cobra.Command {
-	var x examine
+	x := examine{poll: cardsPoll}
 	cmd := &cobra.Command{
 		Use: "doctor", GroupID: "serve", Short: "Check each messenger's account, up to a click that comes back",
 		Long: "Examine the accounts of the running service and say what to do about each fault. Everybody who\n" +
@@ -87,7 +88,7 @@ func (c *connection) examination(ctx context.Context, x *examine) (api.Examinati
 	case err != nil:
 		return api.Examination{}, err
 	}
-	return c.awaitClicks(ctx, op, e, x.wait)
+	return c.awaitClicks(ctx, op, e, x)
 }
 
 func askService(ctx context.Context, op *client.Client, x *examine) (api.Examination, error) {
@@ -119,13 +120,13 @@ func personID(ctx context.Context, op *client.Client, who string) (string, error
 
 // awaitClicks waits until every test card was answered or time is up, and then says
 // what to do about those that were not. An interrupt ends the wait, not the report.
-func (c *connection) awaitClicks(ctx context.Context, op *client.Client, e api.Examination, wait time.Duration) (api.Examination, error) {
-	if e.Waiting > 0 && wait > 0 {
-		fmt.Fprintf(c.env.stderr, "%d test card(s) sent: press \"It works\" on each (waiting %s)\n", e.Waiting, brief(wait))
+func (c *connection) awaitClicks(ctx context.Context, op *client.Client, e api.Examination, x *examine) (api.Examination, error) {
+	if e.Waiting > 0 && x.wait > 0 {
+		fmt.Fprintf(c.env.stderr, "%d test card(s) sent: press \"It works\" on each (waiting %s)\n", e.Waiting, brief(x.wait))
 	}
-	ctx, cancel := context.WithTimeout(ctx, wait)
+	ctx, cancel := context.WithTimeout(ctx, x.wait)
 	defer cancel()
-	poll := time.NewTicker(cardsPoll)
+	poll := time.NewTicker(x.poll)
 	defer poll.Stop()
 	for e.Waiting > 0 && ctx.Err() == nil {
 		select {

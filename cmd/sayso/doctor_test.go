@@ -1,16 +1,23 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
 	"flag"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/saysohq/sayso/core"
 	"github.com/saysohq/sayso/core/api"
+	"github.com/saysohq/sayso/core/client"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -51,4 +58,49 @@ func TestReport(t *testing.T) {
 	require.NoError(t, writeReport(&b, found[:4]))
 	require.True(t, strings.HasSuffix(b.String(), "\nAll is well.\n"))
 	require.True(t, wellAll(found[:4]))
+}
+
+// examined answers an examination with the given states, the last one again and
+// again.
+func examined(t *testing.T, states ...api.Examination) *client.Client {
+	t.Helper()
+	calls := 0
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(states[min(calls, len(states)-1)]) // The caller may have left.
+		calls++
+	}))
+	t.Cleanup(s.Close)
+	c, err := client.New(client.Config{BaseURL: s.URL})
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	return c
+}
+
+// The command waits for clicks, tells what it waits for, and stops when all are back.
+func TestWaitsForClicks(t *testing.T) {
+	t.Parallel()
+	card := func(v api.Health, waiting int) api.Examination {
+		return api.Examination{ID: "e", Waiting: waiting, Findings: []api.Finding{{Check: "test-card", Name: "Ann", Verdict: v}}}
+	}
+	waiting, done := card(api.HealthWaiting, 1), card(api.HealthOK, 0)
+	var out strings.Builder
+	c := &connection{env: environment{stderr: &out}}
+	got, err := c.awaitClicks(t.Context(), examined(t, waiting, waiting, done), waiting, &examine{wait: time.Minute, poll: time.Millisecond})
+	require.NoError(t, err)
+	require.Empty(t, cmp.Diff(done, got))
+	require.Contains(t, out.String(), "1 test card(s) sent")
+
+	// Time is up, or somebody interrupts: what did not come back says what to do.
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, x := range []struct {
+		ctx  context.Context
+		wait time.Duration
+	}{{t.Context(), 0}, {t.Context(), 5 * time.Millisecond}, {ended, time.Minute}} {
+		got, err = c.awaitClicks(x.ctx, examined(t, waiting), card(api.HealthWaiting, 1), &examine{wait: x.wait, poll: time.Millisecond})
+		require.NoError(t, err)
+		require.Equal(t, api.HealthFailed, got.Findings[0].Verdict)
+		require.Contains(t, got.Findings[0].Fix, "press its button")
+	}
 }

@@ -84,6 +84,8 @@ func (d *Doctor) links(ctx context.Context, personID string) ([]link, error) {
 // sendCards sends a test card to every linked direct chat of the accounts, a few at a
 // time.
 func (d *Doctor) sendCards(ctx context.Context, links []link) []sent {
+	ctx, cancel := context.WithTimeout(ctx, cardsTime)
+	defer cancel()
 	list := make([]sent, len(links))
 	turns := make(chan struct{}, sendsAtOnce)
 	var all sync.WaitGroup
@@ -116,6 +118,10 @@ func (d *Doctor) sendCard(ctx context.Context, c channels.Channel, l link) sent 
 	if l.identity.DirectChat == "" {
 		return sent{link: l, finding: l.about(api.HealthUnknown, "linked without a direct chat, so no card can be sent to them",
 			l.relink())}
+	}
+	if ctx.Err() != nil {
+		return sent{link: l, finding: l.about(api.HealthUnknown, "time was up before the card could be sent",
+			fmt.Sprintf("Try them alone: sayso doctor --person %s.", l.person.ID))}
 	}
 	p, err := d.openPrompt(ctx, l)
 	if err != nil {

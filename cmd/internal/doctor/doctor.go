@@ -80,7 +80,7 @@ func (d *Doctor) Examine(ctx context.Context, e api.Examine) (api.Examination, e
 	x := &examination{id: d.deps.NewID(), cards: map[int]card{}}
 	x.findings = append(x.findings,
 		api.Finding{Check: CheckService, Verdict: api.HealthOK, Detail: "it runs"}, Configured(len(d.deps.Channels)))
-	found := Accounts(ctx, d.deps.Channels, e.Fix)
+	found := d.accounts(ctx, e.Fix)
 	sent := d.sendCards(ctx, links)
 	for _, c := range d.deps.Channels {
 		x.findings = append(x.findings, d.heard(c.Ref(), of(found, c.Ref()))...)
@@ -112,6 +112,19 @@ func (d *Doctor) Examination(ctx context.Context, id string) (api.Examination, e
 	x := d.kept[i]
 	d.mu.Unlock()
 	return d.answer(ctx, x)
+}
+
+// A platform that does not answer takes the time of its own part, and the report is
+// made all the same; together less than an operator's call may take (1 min).
+const (
+	accountsTime = 25 * time.Second
+	cardsTime    = 25 * time.Second
+)
+
+func (d *Doctor) accounts(ctx context.Context, fix bool) []api.Finding {
+	ctx, cancel := context.WithTimeout(ctx, accountsTime)
+	defer cancel()
+	return Accounts(ctx, d.deps.Channels, fix)
 }
 
 // Configured says how many accounts there are. Without any the page is the only place

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -34,6 +35,7 @@ type bot struct {
 	isMended bool
 	mendings []channels.Check
 	sendErr  map[string]error
+	hangs    bool // The platform takes every call and answers none.
 
 	mu   sync.Mutex
 	sent map[string]string // Address -> prompt ref of the button.
@@ -45,7 +47,11 @@ func (b *bot) Render(card presentation.Card) (channels.Rendered, error) {
 	return channels.Rendered{Payload: card.Actions[0].PromptRef}, nil
 }
 
-func (b *bot) Send(_ context.Context, address string, r channels.Rendered) (string, error) {
+func (b *bot) Send(ctx context.Context, address string, r channels.Rendered) (string, error) {
+	if b.hangs {
+		<-ctx.Done()
+		return "", &channels.Error{Class: core.FailureAmbiguous, Op: "send", Detail: "no answer came", Err: ctx.Err()}
+	}
 	if err := b.sendErr[address]; err != nil {
 		return "", err
 	}
@@ -61,7 +67,10 @@ func (b *bot) Edit(context.Context, string, channels.Rendered) (core.DeliveryOut
 
 func (b *bot) Run(context.Context, channels.Inbound) error { return nil }
 
-func (b *bot) Examine(context.Context) []channels.Finding {
+func (b *bot) Examine(ctx context.Context) []channels.Finding {
+	if b.hangs {
+		<-ctx.Done()
+	}
 	if b.isMended {
 		return b.mended
 	}
@@ -404,4 +413,31 @@ func TestExaminationsAreForgotten(t *testing.T) {
 	w.fault = core.ErrUnavailable
 	_, err = w.doctor.Examine(t.Context(), api.Examine{Cards: true})
 	require.ErrorIs(t, err, core.ErrUnavailable)
+}
+
+// A platform that hangs takes its own time alone: the report comes within the minute
+// that the operator's call may take, and says for everybody what became of them.
+func TestAPlatformThatHangs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.hangs = true
+		for i := range 6 {
+			w.link("p"+strconv.Itoa(i), "chat-"+strconv.Itoa(i))
+		}
+		start := time.Now()
+		e, err := w.doctor.Examine(t.Context(), api.Examine{Cards: true})
+		require.NoError(t, err)
+		require.Less(t, time.Since(start), time.Minute)
+		said := map[string]int{}
+		for _, f := range e.Findings {
+			if f.Check == doctor.CheckTestCard {
+				require.Equal(t, api.HealthUnknown, f.Verdict)
+				said[f.Detail]++
+			}
+		}
+		require.Equal(t, map[string]int{
+			"the platform did not answer: no answer came": 4, "time was up before the card could be sent": 2,
+		}, said)
+	})
 }
