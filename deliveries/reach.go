@@ -59,6 +59,9 @@ func (p *Planner) pageReachable(ctx context.Context, people []core.Principal, li
 	return false, nil
 }
 
+// hintFirst is told while the question waits for the first admin.
+const hintFirst = "nobody has signed in yet: open the first sign-in link, or get another with: sayso pair"
+
 // hint says what to do when nobody can be asked. It names no person: it goes to
 // the program that asks.
 func (p *Planner) hint(q *asked, noOrigin string) string {

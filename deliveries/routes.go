@@ -91,8 +91,12 @@ func (p *Planner) Plan(ctx context.Context, a *core.Approval) (approvals.Plan, e
 	pageWillDo := plan.PageReachable && !a.RequirePush
 	chats, noOrigin := p.chats(ctx, q)
 	plan.Deliveries = p.deliveries(q, chats, noOrigin != "", pageWillDo)
-	if len(plan.Deliveries) == 0 && !pageWillDo {
+	switch {
+	case len(plan.Deliveries) > 0:
+	case !pageWillDo:
 		plan.Hint = p.hint(q, noOrigin)
+	case len(q.people) == 0: // The bootstrap code alone keeps the question open.
+		plan.Hint = hintFirst
 	}
 	return plan, nil
 }

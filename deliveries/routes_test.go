@@ -231,6 +231,7 @@ func TestHint(t *testing.T) {
 	}{
 		"can be asked":                 {config: both()},
 		"nobody at all":                {func(d *directory) { d.people = nil }, core.Approval{}, both(), "sign in once with the link"},
+		"the first admin is to come":   {func(d *directory) { d.people, d.links, d.open = nil, nil, true }, core.Approval{}, deliveries.RoutesConfig{}, "nobody has signed in yet"},
 		"reviewers unknown":            {func(d *directory) { d.people = d.people[2:] }, core.Approval{Reviewers: []string{"x"}}, both(), "given reviewers"},
 		"nobody signed in":             {func(d *directory) { d.links = nil }, core.Approval{}, both(), "sayso pair"},
 		"linked to a bot that is gone": {func(*directory) {}, core.Approval{}, deliveries.RoutesConfig{}, "set public_url"},

@@ -74,6 +74,9 @@ func settledPage(a *core.Approval, pending Card, p Place) Card {
 	if a.Decision == core.DecisionAllowAlways && a.AlwaysOffer != nil {
 		c.Facts = append(c.Facts, Fact{Label: factNowAllowed, Value: a.AlwaysOffer.Label})
 	}
+	if result := resultWords(a.Grant); result != "" {
+		c.Facts = append(c.Facts, Fact{Label: factResult, Value: result})
+	}
 	return c
 }
 

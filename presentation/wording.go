@@ -30,6 +30,7 @@ const (
 	factFingerprint = "Fingerprint"
 	factAlways      = "Always covers"
 	factNowAllowed  = "Now allowed without asking"
+	factResult      = "Result"
 )
 
 // Marks of a pending card.
@@ -178,6 +179,26 @@ func grantWords(g core.Grant) string {
 		return wordsVoided + ": " + voidWords(g.VoidReason) + "."
 	case core.ExecutionNone, core.ExecutionUnclaimed, core.ExecutionClaimed,
 		core.ExecutionSucceeded, core.ExecutionFailed:
+	}
+	return ""
+}
+
+// resultWords say on the page how far an allowed action got; "" where the outcome
+// says it already.
+func resultWords(g core.Grant) string {
+	switch g.Execution {
+	case core.ExecutionUnclaimed:
+		return "not started yet"
+	case core.ExecutionClaimed:
+		return "started"
+	case core.ExecutionSucceeded:
+		return "succeeded"
+	case core.ExecutionFailed:
+		if g.OutcomeError != "" {
+			return "failed: " + g.OutcomeError
+		}
+		return "failed"
+	case core.ExecutionNone, core.ExecutionUnknown, core.ExecutionVoided:
 	}
 	return ""
 }

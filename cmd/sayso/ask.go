@@ -68,6 +68,18 @@ func (q *question) passing() bool {
 	return q.key == "" && live
 }
 
+// askArguments are what the answer is bound to: what was given or, where the title
+// says it all, the title itself.
+func askArguments(given, title string) (json.RawMessage, error) {
+	if given == "" {
+		return json.Marshal(map[string]string{"question": title})
+	}
+	if !json.Valid([]byte(given)) {
+		return nil, usage("--arguments must be JSON")
+	}
+	return json.RawMessage(given), nil
+}
+
 func newAsk(c *connection) *cobra.Command {
 	q := &question{}
 	op := api.AskOperation{}
@@ -81,15 +93,14 @@ func newAsk(c *connection) *cobra.Command {
 		Example: "  sayso ask \"Deploy build 42 to production\"\n" +
 			"  sayso ask \"Send the invoice\" --tool mail --operation send --arguments '{\"to\":\"ann@example.com\"}'",
 		Args: exactly(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			q.title, q.narrowed = args[0], cmd.Flags().Changed("reviewer")
 			if strings.TrimSpace(q.title) == "" {
 				return usage("ask needs a title: it is what a person reads first")
 			}
-			if !json.Valid([]byte(arguments)) {
-				return usage("--arguments must be JSON")
+			if op.Arguments, err = askArguments(arguments, q.title); err != nil {
+				return err
 			}
-			op.Arguments = json.RawMessage(arguments)
 			m, err := c.machine()
 			if err != nil {
 				return err
@@ -107,7 +118,7 @@ func newAsk(c *connection) *cobra.Command {
 	f.StringVar(&op.Tool, "tool", "ask", "name of the tool that would act")
 	f.StringVar(&op.Name, "operation", "", "operation within the tool")
 	f.StringVar(&op.Summary, "summary", "", "one sentence about the action")
-	f.StringVar(&arguments, "arguments", "{}", "the exact arguments, as JSON; they are hashed, shown redacted, and forgotten")
+	f.StringVar(&arguments, "arguments", "", "the exact arguments, as JSON; they are hashed, shown redacted, and forgotten (default: the title)")
 	f.BoolVar(&q.noWait, "no-wait", false, "print the id and return: exit code 13 while nobody has answered")
 	return cmd
 }

@@ -42,6 +42,9 @@ func newRun(c *connection) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if q.title == "" {
+				q.title = fmt.Sprintf("Run %s in %s", filepath.Base(what.Argv[0]), filepath.Base(what.Folder))
+			}
 			m, err := c.machine()
 			if err != nil {
 				return err

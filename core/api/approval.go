@@ -30,7 +30,7 @@ type Asked struct {
 	Verdict   Verdict  `json:"verdict" enum:"allow,ask,deny"`
 	Approval  Approval `json:"approval"`
 	AgentText string   `json:"agent_text,omitempty" doc:"What to tell the agent."`
-	Hint      string   `json:"hint,omitempty" doc:"How to fix a denial for want of somebody to ask."`
+	Hint      string   `json:"hint,omitempty" doc:"What to do where nobody can be asked, or can be asked yet."`
 }
 
 // Answer is one approval, as GET /v1/approvals/{id} and the calls of the grant

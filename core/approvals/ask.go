@@ -127,7 +127,8 @@ func (s *Service) evaluateAndCreate(ctx context.Context, ask *Ask, draft core.Ap
 	return s.create(ctx, cmd, hint)
 }
 
-// plan adds the cards, or turns the draft into a denial when nobody can be asked.
+// plan adds the cards, or turns the draft into a denial when nobody can be asked,
+// and returns what to do about people who cannot be reached.
 func (s *Service) plan(ctx context.Context, a *core.Approval, cmd *core.NewApproval) (string, error) {
 	p, err := s.deps.Planner.Plan(ctx, a)
 	if err != nil {
@@ -135,7 +136,7 @@ func (s *Service) plan(ctx context.Context, a *core.Approval, cmd *core.NewAppro
 	}
 	if len(p.Deliveries) > 0 || (p.PageReachable && !a.RequirePush) {
 		cmd.Deliveries = p.Deliveries
-		return "", nil
+		return p.Hint, nil
 	}
 	a.Status = core.StatusDenied
 	a.Resolution = core.Resolution{
@@ -163,8 +164,8 @@ func (s *Service) create(ctx context.Context, cmd core.NewApproval, hint string)
 		s.publish(ctx, append(created.Hints, hintOf(a))...)
 		s.endedBy(ctx, created.Hints)
 	}
-	if created.Approval.Reason != core.ReasonNoRoute {
-		hint = ""
+	if s := created.Approval.Status; s != core.StatusPending && created.Approval.Reason != core.ReasonNoRoute {
+		hint = "" // It has its answer.
 	}
 	return Asked{Approval: created.Approval, Existing: created.Existing, Hint: hint}, nil
 }

@@ -156,7 +156,10 @@ func TestNoRoute(t *testing.T) {
 	require.Equal(t, "sign in once", asked.Hint)
 	k.planner.page = true
 	require.Equal(t, core.ReasonNoRoute, k.ask(func(q *approvals.Ask) { q.RequirePush = true }).Reason)
-	require.Equal(t, core.StatusPending, k.ask().Status)
+	asked, err = k.service.Ask(t.Context(), k.token, question())
+	require.NoError(t, err)
+	require.Equal(t, core.StatusPending, asked.Approval.Status)
+	require.Equal(t, "sign in once", asked.Hint, "also while somebody who can answer is still to come")
 }
 
 // TestPolicy: an automatic verdict is a row of its own kind (K15); an unreadable

@@ -48,7 +48,7 @@ type AskOperation struct {
 type Asked struct {
 	Approval core.Approval
 	Existing bool   // The same key and content were asked before.
-	Hint     string // How to fix a denial for want of a route; "" otherwise.
+	Hint     string // What to do where nobody can be asked, or can be asked yet; "" otherwise.
 }
 
 // Shown is what the answering surface had shown, as established by trusted code
@@ -130,5 +130,5 @@ type Replied struct {
 type Plan struct {
 	Deliveries    []core.PlannedDelivery
 	PageReachable bool   // Somebody eligible can reach the page.
-	Hint          string // What to do when nobody can be asked.
+	Hint          string // What to do when nobody can be asked, or can be asked yet.
 }
