@@ -154,7 +154,7 @@ func essential(on core.Surface) []string {
 	return map[core.Surface][]string{
 		core.SurfaceTelegram: {"callback_query", "callback_query.from.id", "callback_query.data", "callback_query.message.message_id", "callback_query.message.chat.id"},
 		core.SurfaceSlack:    {"type", "user", "user.id", "actions", "container.channel_id", "container.message_ts", "api_app_id"},
-		core.SurfaceDiscord:  {"type", "member", "member.user", "member.user.id", "data", "data.custom_id", "message.id", "channel_id", "application_id"},
+		core.SurfaceDiscord:  {"type", "member", "member.user", "member.user.id", "data", "data.custom_id", "message", "message.id", "application_id"},
 	}[on]
 }
 
