@@ -186,6 +186,23 @@ func TestLosingTheRight(t *testing.T) {
 	require.Equal(t, core.StatusPending, k.read(a.ID).Status)
 }
 
+// TestAnswerDelay: the decision of a click whose answer may show the card leaves the
+// clicked row to it.
+func TestAnswerDelay(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	a := k.ask()
+	var delays []core.Millis
+	k.faults.decide = func(ctx context.Context, d core.Decide) (core.Decided, error) {
+		delays = append(delays, d.AnswerDelay)
+		return k.records.Decide(ctx, d)
+	}
+	r := k.answer(&a, core.DecisionAllowOnce)
+	r.AnswerDelay = core.AnswerDelay
+	require.True(t, k.resolve(r).Applied)
+	require.Equal(t, []core.Millis{core.AnswerDelay}, delays)
+}
+
 // TestDecisionKey (K22): the same key again answers with the row as it is.
 func TestDecisionKey(t *testing.T) {
 	t.Parallel()
