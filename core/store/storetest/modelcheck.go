@@ -160,6 +160,7 @@ func (m *model) checkCards(r *modelRow, a core.Approval) {
 		require.Equal(m.t, core.OutcomeNone, d.Outcome)
 		if d.NeedsWork(&a) && d.LeaseHolder == "" {
 			require.NotZero(m.t, d.DueAt, "a card that needs work would never be found")
+			require.GreaterOrEqual(m.t, d.DueAt, d.AnswerUntil, "an answer may still paint it")
 		}
 	}
 }

@@ -101,8 +101,11 @@ func (m *model) complete() {
 		m.rt.Skip("nothing was sent")
 	}
 	c := completeOf(w, "message of "+w.Delivery.ID)
-	if m.chance("final", 2) {
+	switch {
+	case m.chance("final", 2):
 		c.Final = core.OutcomeReplaced
+	case d.State == core.DeliveryOpen && m.chance("told", 3):
+		c.ShownRevision, c.Told = d.ShownRevision, w.Approval.CardRevision
 	}
 	err := m.Complete(m.ctx, c)
 	if lost {
@@ -124,6 +127,9 @@ func (m *model) release() {
 		r.Ambiguous, r.Class = true, core.FailureAmbiguous
 	} else {
 		r.NotSent = true
+	}
+	if m.chance("limit", 4) {
+		r.EditFor = pick(m, "edit for", core.Millis(1_000), core.TellAfter, 2*core.TellAfter)
 	}
 	err := m.Release(m.ctx, r)
 	if lost {
@@ -204,7 +210,8 @@ func (m *model) replan() {
 	after := m.reread(core.Work{Approval: owner[id].want, Delivery: cards[id]})
 	require.Equal(m.t, cards[id].Generation+1, after.Generation)
 	require.NotEqual(m.t, core.DeliveryClosed, after.State)
-	require.True(m.t, after.DueAt.Reached(m.now()))
+	a := m.read(after.ApprovalID)
+	require.Equal(m.t, after.DueFrom(m.now(), a.Status.Terminal(), a.CardRevision), after.DueAt)
 }
 
 // cardIDs lists the cards that the walk can have planned, in a fixed order.
