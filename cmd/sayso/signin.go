@@ -103,8 +103,12 @@ func newLink(c *connection) *cobra.Command {
 			}
 			if len(code.Links) == 0 {
 				fmt.Fprintf(c.env.stderr, "send this to the bot in a direct chat, as %s:\n", person.Name)
-				return say(c.env.stdout, "/start "+code.Code)
+				if err := say(c.env.stdout, "/start "+code.Code); err != nil {
+					return err
+				}
 			}
+			// Their clients send nothing that begins with a slash but registered commands.
+			fmt.Fprintf(c.env.stderr, "in Slack or Discord, give this command instead:\n/sayso link %s\n", code.Code)
 			return nil
 		},
 	}

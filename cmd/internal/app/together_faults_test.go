@@ -227,7 +227,7 @@ func (w *town) reach(t *testing.T, id string, current, behind int) {
 // While the platforms do everything that they can do wrong, in chats side by side, the
 // same answers race. Each card ends in the truth, or in a record of why it cannot, with
 // what was sent instead; nothing is tried before its time; no chat that hangs or
-// refuses holds up another one, nor the next question (R118, R121; conformance 104,
+// refuses holds up another one, nor the next question (conformance 104,
 // 109, 113; field reports B, C).
 func TestTogetherThroughFaults(t *testing.T) {
 	t.Parallel()

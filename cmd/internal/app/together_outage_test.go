@@ -33,7 +33,7 @@ func (w *town) cardOf(t *testing.T, on core.Surface, title string, owner int) ca
 
 // One platform after the other takes its token back, and one person blocks the bot.
 // What is left decides; the rest is recorded with its class and is not tried again
-// before its time; the page is the last to go on (R120; field reports C).
+// before its time; the page is the last to go on (field reports C).
 func TestTogetherWhenPlatformsGo(t *testing.T) {
 	t.Parallel()
 	w := settle(t)

@@ -48,7 +48,7 @@ func ways() []string {
 // All three messengers, the page, the API and typed commands race on one approval with
 // mixed and repeated answers. One wins; equal answers succeed; everybody is told the
 // same outcome, person, place and time, and all cards end in that truth (conformance
-// 91, 96, 97, 99, 104, 114; R26, R27).
+// 91, 96, 97, 99, 104, 114; R27).
 func TestTogether(t *testing.T) {
 	t.Parallel()
 	w := settle(t)
