@@ -124,6 +124,8 @@ func runAgain(t *testing.T, b *bundle) {
 		stop := b.receive(t, b.ch, in)
 		b.press(t, Press{Person: b.Owner, Message: locator, Label: "Deny"})
 		require.NoError(t, stop())
+		// A platform that has not noticed the stop yet hands the next click to nobody.
+		require.NoError(t, b.Platform.AwaitListening(b.ctx, 0))
 	}
 }
 
