@@ -46,7 +46,9 @@ func (a aside) Dated(query string, args []any, fn func(scan record.Row) error) (
 }
 
 // Read implements record.DB.
-func (d *inside) Read(ctx context.Context) record.Reader { return aside{d.read(context.WithoutCancel(ctx))} }
+func (d *inside) Read(ctx context.Context) record.Reader {
+	return aside{d.read(context.WithoutCancel(ctx))}
+}
 
 // BenchmarkDecideCost is what a decision costs the processor: the writer's part, of
 // a full batch without its commit, and the reading of the row before it; the medians

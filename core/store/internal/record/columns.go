@@ -118,10 +118,19 @@ func fixedColumns() []column {
 	}
 }
 
-// movingColumns are what transitions write.
-func movingColumns() []column {
+// stampColumns are what every transition writes.
+func stampColumns() []column {
 	return []column{
 		number("updated_at", func(a *core.Approval) *int64 { return (*int64)(&a.UpdatedAt) }),
+		number("revision", func(a *core.Approval) *int64 { return &a.Revision }),
+		number("card_revision", func(a *core.Approval) *int64 { return &a.CardRevision }),
+	}
+}
+
+// outcomeColumns are what the end of a pending row writes, together with the grant
+// that an allowed row begins with.
+func outcomeColumns() []column {
+	return []column{
 		text("status", func(a *core.Approval) *string { return (*string)(&a.Status) }),
 		text("decision", func(a *core.Approval) *string { return (*string)(&a.Decision) }),
 		text("reason", func(a *core.Approval) *string { return (*string)(&a.Reason) }),
@@ -137,6 +146,12 @@ func movingColumns() []column {
 		text("delivery_id", func(a *core.Approval) *string { return &a.DeliveryID }),
 		text("proof", func(a *core.Approval) *string { return &a.Proof }),
 		flag("partial_view", func(a *core.Approval) *bool { return &a.PartialView }),
+	}
+}
+
+// grantColumns are what becomes of an allowed row. The first two begin the grant.
+func grantColumns() []column {
+	return []column{
 		text("execution", func(a *core.Approval) *string { return (*string)(&a.Execution) }),
 		number("claim_by", func(a *core.Approval) *int64 { return (*int64)(&a.ClaimBy) }),
 		text("claim_token", func(a *core.Approval) *string { return &a.ClaimToken }),
@@ -146,13 +161,11 @@ func movingColumns() []column {
 		number("outcome_at", func(a *core.Approval) *int64 { return (*int64)(&a.OutcomeAt) }),
 		text("outcome_error", func(a *core.Approval) *string { return &a.OutcomeError }),
 		text("void_reason", func(a *core.Approval) *string { return (*string)(&a.VoidReason) }),
-		number("revision", func(a *core.Approval) *int64 { return &a.Revision }),
-		number("card_revision", func(a *core.Approval) *int64 { return &a.CardRevision }),
 	}
 }
 
 func values(columns []column, r *approvalRow) []any {
-	args := make([]any, len(columns), len(columns)+2)
+	args := make([]any, len(columns), len(columns)+4) // And those of the condition.
 	for i, c := range columns {
 		args[i] = c.value(r)
 	}

@@ -52,7 +52,7 @@ func (t *tx) claim(c core.Claim) (settled, error) {
 	if a.ConsumedBy = c.Runtime; c.Instance != "" {
 		a.ConsumedBy += "/" + c.Instance
 	}
-	err = t.save(&a, core.EventConsumed, false)
+	err = t.save(&a, t.rows.grant, core.EventConsumed, false)
 	return settled{a, nil}, err
 }
 
@@ -165,5 +165,5 @@ func (t *tx) report(r core.Report) (settled, error) {
 // outcome ends the execution. Only an unknown outcome changes the card.
 func (t *tx) outcome(a *core.Approval, what core.Execution, failure string) error {
 	a.Execution, a.OutcomeAt, a.OutcomeError = what, t.now, failure
-	return t.save(a, core.EventOutcome, what == core.ExecutionUnknown)
+	return t.save(a, t.rows.grant, core.EventOutcome, what == core.ExecutionUnknown)
 }

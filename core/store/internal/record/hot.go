@@ -43,6 +43,7 @@ func (t *Table) Hot() map[string]Statement {
 		"next due":        one(t.nextDue, now, "[]"),
 		"mark due":        one(t.markDue, now, "x", int64(core.TellAfter)),
 		"await answer":    one(t.awaitAnswer, now, "d", "x"),
+		"decide":          one(t.endBy.query, append(values(t.endBy.columns, &approvalRow{}), "x", now, "p", now)...),
 		"click":           one(sqlDeliveryAt, "telegram", "b", "l"),
 		"adopt":           one(sqlAdoptable, "x", "telegram", "b", "a", "l"),
 		"event":           one(t.InsertEvent, "x", now, "t", "r", "", now, "{}"),

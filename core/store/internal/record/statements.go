@@ -31,8 +31,6 @@ const (
 	sqlIDSpent      = `SELECT count(*) FROM spent_ids WHERE id = ?`
 	sqlCountPending = `SELECT count(*) FROM approvals WHERE status = 'pending' AND runtime = ? AND expires_at > ?`
 
-	sqlRevision = `SELECT revision FROM approvals WHERE id = ?`
-
 	sqlRunRows = `SELECT id, status, continuation, created_at, expires_at, resolved_at, resolver_kind
 		FROM approvals WHERE run_id <> '' AND runtime = ? AND run_id = ? ORDER BY created_at, id`
 
@@ -52,6 +50,9 @@ const (
 // Conditions of reads of whole rows; table.selectWhere puts the columns before
 // them.
 const (
+	// Behind the condition of a change: a person is as they were seen.
+	whereAsSeen = ` AND EXISTS (SELECT 1 FROM principals WHERE id = ? AND revision = ? AND NOT disabled)`
+
 	whereID  = `a.id = ?`
 	whereRef = `a.ref = ?`
 	whereKey = `a.idempotency_key <> '' AND a.runtime = ? AND a.idempotency_key = ? ORDER BY a.key_generation DESC LIMIT 1`

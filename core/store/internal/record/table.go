@@ -1,6 +1,9 @@
 package record
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Locking ends a read of rows that a write is about to change or to rely on.
 const (
@@ -14,10 +17,12 @@ const (
 type Table struct {
 	Dialect
 	all    []column
-	moving []column
 	names  string // All columns of approvals, qualified with "a.".
 	insert string
-	update string
+
+	// The three ways in which a row moves: its end, its end if the person is as seen,
+	// and what becomes of its grant.
+	end, endBy, grant change
 
 	// Reads of whole approvals; see the conditions in statements.go. Those that a
 	// write changes are locked.
@@ -39,19 +44,16 @@ type Table struct {
 }
 
 func newTable(d Dialect) *Table {
-	moving := movingColumns()
-	t := &Table{Dialect: d, moving: moving, all: append(fixedColumns(), moving...)}
+	stamps, outcome, grant := stampColumns(), outcomeColumns(), grantColumns()
+	t := &Table{Dialect: d, all: slices.Concat(fixedColumns(), stamps, outcome, grant)}
 	names, qualified := make([]string, len(t.all)), make([]string, len(t.all))
 	for i, c := range t.all {
 		names[i], qualified[i] = c.name, "a."+c.name
 	}
-	sets := make([]string, len(moving))
-	for i, c := range moving {
-		sets[i] = c.name + " = ?"
-	}
 	t.names = strings.Join(qualified, ", ")
 	t.insert = "INSERT INTO approvals (" + strings.Join(names, ", ") + ") VALUES (?" + strings.Repeat(", ?", len(names)-1) + ")"
-	t.update = "UPDATE approvals SET " + strings.Join(sets, ", ") + " WHERE id = ? AND revision = ?"
+	t.end, t.grant = newChange(stamps, outcome, grant[:2]), newChange(stamps, grant)
+	t.endBy = change{columns: t.end.columns, query: t.end.query + whereAsSeen}
 	t.byID, t.byRef, t.byKey = t.selectWhere(whereID), t.selectWhere(whereRef), t.selectWhere(whereKey)
 	t.lockByID = t.locking(t.byID, forUpdate)
 	t.due, t.lapsed = t.locking(t.selectWhere(whereDue), skipLocked), t.locking(t.selectWhere(whereLapsed), skipLocked)
@@ -63,6 +65,24 @@ func newTable(d Dialect) *Table {
 	t.delivery = t.locking(sqlDelivery, forUpdate)
 	t.build()
 	return t
+}
+
+// change is a guarded write of some columns of one row. Columns that stay as they are
+// are left out: each costs a parameter, and the checks that name it.
+type change struct {
+	columns []column
+	query   string
+}
+
+// newChange builds a change. Its condition is the last of its parameters.
+func newChange(groups ...[]column) change {
+	c := change{columns: slices.Concat(groups...)}
+	sets := make([]string, len(c.columns))
+	for i, column := range c.columns {
+		sets[i] = column.name + " = ?"
+	}
+	c.query = "UPDATE approvals SET " + strings.Join(sets, ", ") + " WHERE id = ? AND revision = ?"
+	return c
 }
 
 // selectWhere builds a read of whole rows.

@@ -47,7 +47,21 @@ func findApproval(q Querier, rows *Table, query string, args ...any) (core.Appro
 // save writes what a transition made of a row: never an impossible tuple, never
 // over a row that moved on. It stamps the revisions and the time, marks the
 // deliveries due when the card changes, and records the event.
-func (t *tx) save(a *core.Approval, e core.EventType, card bool) error {
+func (t *tx) save(a *core.Approval, c change, e core.EventType, card bool) error {
+	done, err := t.put(a, c, card)
+	if err == nil && !done {
+		err = fmt.Errorf("change approval: %w", core.ErrConflict)
+	}
+	if err != nil {
+		return err
+	}
+	return t.tell(a, e, card)
+}
+
+// put stamps a row and writes it, if it is still at its revision and whatever else
+// the change asks for holds; guard has the parameters of that. It reports whether
+// it was.
+func (t *tx) put(a *core.Approval, c change, card bool, guard ...any) (bool, error) {
 	before := a.Revision
 	a.Revision++
 	if card {
@@ -56,16 +70,15 @@ func (t *tx) save(a *core.Approval, e core.EventType, card bool) error {
 	t.now = max(t.now, a.UpdatedAt)
 	a.UpdatedAt = t.now
 	if a.Check() != nil { // What was asked for cannot be; the stored row is sound.
-		return fmt.Errorf("change approval: %w", core.ErrInvalid)
+		return false, fmt.Errorf("change approval: %w", core.ErrInvalid)
 	}
-	args := append(values(t.rows.moving, &approvalRow{a: *a}), a.ID, before)
-	n, err := t.Exec(t.rows.update, args...)
-	if err != nil {
-		return err
-	}
-	if n != 1 {
-		return fmt.Errorf("change approval: %w", core.ErrConflict)
-	}
+	args := append(values(c.columns, &approvalRow{a: *a}), a.ID, before)
+	n, err := t.Exec(c.query, append(args, guard...)...)
+	return n == 1, err
+}
+
+// tell marks the deliveries of a changed row due and records the event.
+func (t *tx) tell(a *core.Approval, e core.EventType, card bool) error {
 	if card && (e == core.EventVoided || e == core.EventOutcome) {
 		if _, err := t.Exec(sqlReopenShown, a.ID); err != nil {
 			return err
@@ -95,7 +108,7 @@ func (t *tx) end(a *core.Approval, to core.Terminal, attempt string) error {
 	}
 	t.now = max(t.now, a.UpdatedAt)
 	End(a, to, attempt, t.now)
-	return t.save(a, core.EventOf(a.Status, a.Origin), true)
+	return t.save(a, t.rows.end, core.EventOf(a.Status, a.Origin), true)
 }
 
 // End makes of a pending row what a terminal state makes of it, revisions and the
@@ -136,7 +149,7 @@ func (t *tx) void(a *core.Approval, why core.VoidReason) error {
 		why = core.VoidLapsed
 	}
 	a.Execution, a.VoidReason = core.ExecutionVoided, why
-	return t.save(a, core.EventVoided, true)
+	return t.save(a, t.rows.grant, core.EventVoided, true)
 }
 
 // withdraw takes back whatever of a row can still be taken back, and reports
