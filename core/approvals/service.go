@@ -3,6 +3,7 @@ package approvals
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/saysohq/sayso/core"
@@ -74,9 +75,10 @@ type Deps struct {
 // Service is the canonical service. It is safe for concurrent use and works on
 // any number of replicas at once.
 type Service struct {
-	cfg     Config
-	deps    Deps
-	waiters *waiters
+	cfg      Config
+	deps     Deps
+	waiters  *waiters
+	released atomic.Bool // Nobody waits any more.
 }
 
 // New wires a service; it starts nothing.

@@ -144,3 +144,30 @@ func TestExpiryByReadingIsTold(t *testing.T) {
 	require.Equal(t, core.Hint{ApprovalID: a.ID, Revision: 2, Deliveries: true}, <-heard)
 	require.Equal(t, []core.Reason{core.ReasonTimeout}, k.seen.ended)
 }
+
+// TestWaitByReference: what is known by its reference is waited for as well.
+func TestWaitByReference(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	k.background(k.service.Run)
+	a := k.ask()
+	waiting := k.wait(t.Context(), approvals.WaitRequest{Lookup: core.Lookup{Ref: a.Ref}, For: long})
+	k.resolve(k.answer(&a, core.DecisionDeny))
+	require.Equal(t, core.StatusDenied, receive(t, waiting).a.Status)
+}
+
+// TestRelease: a replica that stops answers whoever waits with the record as it is,
+// and whoever still comes.
+func TestRelease(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	a := k.ask()
+	w := approvals.WaitRequest{Lookup: core.Lookup{ID: a.ID}, For: long}
+	first, second := k.wait(t.Context(), w), k.wait(t.Context(), w)
+	k.service.Release()
+	require.Equal(t, core.StatusPending, receive(t, first).a.Status)
+	require.Equal(t, core.StatusPending, receive(t, second).a.Status)
+	got := receive(t, k.wait(t.Context(), w))
+	require.NoError(t, got.err)
+	require.Equal(t, core.StatusPending, got.a.Status)
+}

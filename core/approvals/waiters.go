@@ -19,19 +19,30 @@ type waiters struct {
 
 type waiterShard struct {
 	mu   sync.Mutex
-	byID map[string]map[*waiter]struct{}
+	byID map[string]*waiter
 }
 
-// waiter is one registration. Its channel has room for one wake-up: more than one
-// says nothing more.
+// waiter is one registration, and a link in the chain of those of one approval. Its
+// channel has room for one wake-up: more than one says nothing more.
 type waiter struct {
-	wake chan struct{}
+	wake       chan struct{}
+	prev, next *waiter // Guarded by the shard.
+}
+
+func newWaiter() waiter { return waiter{wake: make(chan struct{}, 1)} }
+
+// poke wakes the waiter, now or when it comes to rest.
+func (w *waiter) poke() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
 }
 
 func newWaiters() *waiters {
 	w := &waiters{seed: maphash.MakeSeed()}
 	for i := range w.shards {
-		w.shards[i].byID = make(map[string]map[*waiter]struct{})
+		w.shards[i].byID = make(map[string]*waiter)
 	}
 	return w
 }
@@ -42,24 +53,34 @@ func (w *waiters) shard(id string) *waiterShard {
 
 // register must come before the read it guards: what commits in between then
 // wakes the waiter (R2).
-func (w *waiters) register(id string) (*waiter, func()) {
-	one := &waiter{wake: make(chan struct{}, 1)}
+func (w *waiters) register(id string, one *waiter) {
 	sh := w.shard(id)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	set := sh.byID[id]
-	if set == nil {
-		set = make(map[*waiter]struct{}, 1)
-		sh.byID[id] = set
+	first := sh.byID[id]
+	if one.next = first; first != nil {
+		first.prev = one
 	}
-	set[one] = struct{}{}
-	return one, func() {
-		sh.mu.Lock()
-		defer sh.mu.Unlock()
-		if delete(set, one); len(set) == 0 {
-			delete(sh.byID, id)
-		}
+	sh.byID[id] = one
+}
+
+// forget ends a registration under that id.
+func (w *waiters) forget(id string, one *waiter) {
+	sh := w.shard(id)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	switch {
+	case one.prev != nil:
+		one.prev.next = one.next
+	case one.next != nil:
+		sh.byID[id] = one.next
+	default:
+		delete(sh.byID, id)
 	}
+	if one.next != nil {
+		one.next.prev = one.prev
+	}
+	one.prev, one.next = nil, nil
 }
 
 // look tells the waiters of a hint to read again; a zero hint tells everybody.
@@ -73,22 +94,19 @@ func (w *waiters) look(h core.Hint) {
 	sh := w.shard(h.ApprovalID)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	wakeSet(sh.byID[h.ApprovalID])
+	pokeAll(sh.byID[h.ApprovalID])
 }
 
 func (sh *waiterShard) wakeAll() {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	for _, set := range sh.byID {
-		wakeSet(set)
+	for _, first := range sh.byID {
+		pokeAll(first)
 	}
 }
 
-func wakeSet(set map[*waiter]struct{}) {
-	for one := range set {
-		select {
-		case one.wake <- struct{}{}:
-		default:
-		}
+func pokeAll(first *waiter) {
+	for one := first; one != nil; one = one.next {
+		one.poke()
 	}
 }
