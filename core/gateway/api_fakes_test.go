@@ -26,6 +26,8 @@ import (
 // fails the test.
 type fakeService struct {
 	t                *testing.T
+	released         chan struct{} // Closed when the waits of this replica end.
+	releasing        sync.Once
 	ask              func(core.Caller, approvals.Ask) (approvals.Asked, error)
 	get              func(core.Caller, core.Lookup) (core.Approval, error)
 	detail           func(core.Caller, core.Lookup) (core.Approval, core.Detail, error)
@@ -65,10 +67,13 @@ func (f *fakeService) Detail(_ context.Context, c core.Caller, l core.Lookup) (c
 	return f.detail(c, l)
 }
 
-func (f *fakeService) Wait(ctx context.Context, c core.Caller, w approvals.WaitRequest) (core.Approval, error) {
+func (f *fakeService) Await(ctx context.Context, c *core.Caller, w *approvals.WaitRequest) (*core.Approval, error) {
 	f.called(f.wait != nil)
-	return f.wait(ctx, c, w)
+	a, err := f.wait(ctx, *c, *w)
+	return &a, err
 }
+
+func (f *fakeService) Release() { f.releasing.Do(func() { close(f.released) }) }
 
 func (f *fakeService) List(_ context.Context, c core.Caller, q core.ListQuery) (core.ListPage, error) {
 	f.called(f.list != nil)
@@ -305,7 +310,7 @@ type edge struct {
 
 func newEdge(t *testing.T, change ...func(*gateway.Config, *gateway.Deps)) *edge {
 	t.Helper()
-	e := &edge{service: &fakeService{t: t}, ledger: &fakeLedger{}, views: newViews(t), log: &lockedBuffer{}, now: time.Now()}
+	e := &edge{service: &fakeService{t: t, released: make(chan struct{})}, ledger: &fakeLedger{}, views: newViews(t), log: &lockedBuffer{}, now: time.Now()}
 	e.people = &fakePeople{callers: map[string]core.Caller{
 		machineBearer:  {Token: &core.Token{ID: "t1", Runtime: "bot", Scopes: []core.Scope{core.ScopeRequest}}, Surface: core.SurfaceAPI},
 		reviewerBearer: {Person: &core.Principal{ID: "bob", Name: "Bob", Role: core.RoleReviewer}, Surface: core.SurfacePage, Session: "s-bob"},

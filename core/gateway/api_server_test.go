@@ -74,10 +74,13 @@ func TestStopEndsLongPollsWithTheRecord(t *testing.T) {
 	waiting := make(chan struct{})
 	e.service.wait = func(ctx context.Context, _ core.Caller, _ approvals.WaitRequest) (core.Approval, error) {
 		close(waiting)
-		<-ctx.Done()
-		return sampleApproval("stale"), fmt.Errorf("wait: %w", context.Cause(ctx))
+		select {
+		case <-e.service.released:
+			return sampleApproval("id-1"), nil
+		case <-ctx.Done():
+			return core.Approval{}, ctx.Err()
+		}
 	}
-	e.service.get = func(core.Caller, core.Lookup) (core.Approval, error) { return sampleApproval("id-1"), nil }
 	r := run(t, e)
 	c := r.send(t, r.request("GET", "/v1/approvals/id-1?wait=60s")+"\r\n")
 	<-waiting

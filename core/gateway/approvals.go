@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"time"
 
@@ -60,7 +59,7 @@ func (g *Gateway) ask(ctx context.Context, in *askInput) (*output[api.Asked], er
 	a := asked.Approval
 	if a.Status == core.StatusPending && wait > 0 {
 		// The record stands: should the wait fail, the caller still learns of it.
-		if later, err := g.wait(ctx, c, &approvals.WaitRequest{Lookup: core.Lookup{ID: a.ID}, For: wait}); err == nil {
+		if later, err := g.wait(ctx, &c, &approvals.WaitRequest{Lookup: core.Lookup{ID: a.ID}, For: wait}); err == nil {
 			a = *later
 		}
 	}
@@ -116,7 +115,7 @@ func (g *Gateway) get(ctx context.Context, in *getInput) (*output[api.Answer], e
 	if err != nil {
 		return nil, g.fail(ctx, err)
 	}
-	a, err := g.wait(ctx, c, &approvals.WaitRequest{Lookup: l, Revision: in.Revision, For: wait})
+	a, err := g.wait(ctx, &c, &approvals.WaitRequest{Lookup: l, Revision: in.Revision, For: wait})
 	if err != nil {
 		return nil, g.fail(ctx, err)
 	}
@@ -137,49 +136,18 @@ func (g *Gateway) answered(ctx context.Context, c core.Caller, a *core.Approval)
 
 // wait reads the record, at once or when it changes. When this replica stops the
 // wait ends early with the record as it is: the caller asks another replica, or
-// this one after its restart. A wait decides nothing, so nothing is lost with it.
-func (g *Gateway) wait(ctx context.Context, c core.Caller, w *approvals.WaitRequest) (*core.Approval, error) {
+// this one after its restart.
+func (g *Gateway) wait(ctx context.Context, c *core.Caller, w *approvals.WaitRequest) (*core.Approval, error) {
 	if a := callOf(ctx).rested; a != nil {
 		return a, nil
 	}
 	if w.For <= 0 {
-		return g.read(ctx, c, w.Lookup)
+		a, err := g.deps.Approvals.Get(ctx, *c, w.Lookup)
+		return &a, err
 	}
 	g.hold(ctx, w.For)
-	waiting, done := g.stop.bind(ctx)
-	defer done()
-	a, err := g.await(waiting, c, w)
-	if err != nil && ctx.Err() == nil && errors.Is(context.Cause(waiting), errStopping) {
-		return g.read(ctx, c, w.Lookup)
-	}
-	return a, err
+	return g.deps.Approvals.Await(ctx, c, w)
 }
-
-// await is where callers rest: its frame holds one record, and the frames above
-// it none.
-//
-//go:noinline
-func (g *Gateway) await(ctx context.Context, c core.Caller, w *approvals.WaitRequest) (*core.Approval, error) {
-	a, err := g.deps.Approvals.Wait(ctx, c, *w)
-	if err != nil {
-		return nil, err
-	}
-	return kept(a), nil
-}
-
-// read is apart from wait to keep the frame of wait small.
-//
-//go:noinline
-func (g *Gateway) read(ctx context.Context, c core.Caller, l core.Lookup) (*core.Approval, error) {
-	a, err := g.deps.Approvals.Get(ctx, c, l)
-	return kept(a), err
-}
-
-// kept moves a record to the heap, and not before there is one: while a caller
-// waits, nothing stands there for it.
-//
-//go:noinline
-func kept(a core.Approval) *core.Approval { return &a }
 
 type listInput struct {
 	Status  core.Status `query:"status" enum:"pending,allowed,denied,expired,cancelled"`

@@ -17,15 +17,21 @@ import (
 // call is what the edge knows about one request. It travels in the context, is
 // written by the steps of the chain and read by the access log.
 type call struct {
+	recorder // The answer.
+
+	edge     *edge
+	request  *http.Request // It carries this call in its context.
 	id       string
+	began    time.Time
 	route    string // The matched pattern, never the path: paths hold callers' ids.
 	code     string // Of the problem; "" for none.
 	caller   core.Caller
 	operator bool // The request came through the admin socket.
 
-	throttled bool                // Its turn was taken from the caller's budget already.
-	rested    *core.Approval      // What it has waited for already; nil when it did not.
-	out       http.ResponseWriter // For the connection's deadlines.
+	throttled bool           // Its turn was taken from the caller's budget already.
+	rested    *core.Approval // What it has waited for already; nil when it did not.
+	aside     bool           // It is handled on a goroutine of its own, and may rest.
+	rest      func()         // What is left to do after that; see later.
 }
 
 type callKey struct{}
@@ -41,42 +47,107 @@ func callOf(ctx context.Context) *call {
 // RequestID returns the id under which the request of ctx is logged, or "".
 func RequestID(ctx context.Context) string { return callOf(ctx).id }
 
-// chain wraps everything that is served: the API, and what was mounted with Handle.
-func (g *Gateway) chain(operator bool) http.Handler {
-	var h http.Handler = http.HandlerFunc(g.dispatch)
-	if !operator {
-		h = g.checkHost(h)
-	}
-	h = g.secure(h)
-	h = g.recoverPanics(h)
-	return g.observe(h, operator)
+// edge is the outermost handler: it wraps everything that is served, the API and
+// what was mounted with Handle.
+type edge struct {
+	*Gateway
+	operator bool
 }
 
-// observe gives the request its id and writes the access log: content-free, with
-// the route instead of the path and nothing of the query or the headers.
-func (g *Gateway) observe(next http.Handler, operator bool) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		began := g.deps.Now()
-		out := &recorder{ResponseWriter: w}
-		c := &call{id: requestID(r.Header.Get("X-Request-Id")), route: "none", operator: operator, out: w}
-		w.Header().Set("X-Request-Id", c.id)
-		r = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
-		// A server without a write time-out of its own would keep the deadline of the
-		// request before on this connection.
-		_ = http.NewResponseController(w).SetWriteDeadline(began.Add(g.cfg.Timeouts.Write))
-		defer func() {
-			attrs := []slog.Attr{
-				slog.String("request", c.id), slog.String("method", knownMethod(r.Method)), slog.String("route", c.route),
-				slog.Int("status", out.status), slog.Int64("bytes", out.bytes),
-				slog.Int64("ms", g.deps.Now().Sub(began).Milliseconds()),
-			}
-			if c.code != "" {
-				attrs = append(attrs, slog.String("code", c.code))
-			}
-			g.deps.Logger.LogAttrs(r.Context(), slog.LevelInfo, "request", append(attrs, whoIs(c.caller)...)...)
-		}()
-		next.ServeHTTP(out, r)
-	})
+// ServeHTTP keeps the access log, content-free, with the route instead of the path
+// and nothing of the query or the headers. A request that may have to wait is
+// handled aside, and its rest here, where little else stands on the stack.
+func (e *edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c := e.arrive(w, r)
+	defer c.leave()
+	c.pass()
+	if c.rest != nil {
+		c.rest()
+	}
+}
+
+// arrive gives the request its id.
+//
+//go:noinline
+func (e *edge) arrive(w http.ResponseWriter, r *http.Request) *call {
+	c := &call{
+		edge: e, id: requestID(r.Header.Get("X-Request-Id")), began: e.deps.Now(), route: "none", operator: e.operator,
+	}
+	c.recorder = recorder{ResponseWriter: w, id: c.id}
+	// A server without a write time-out of its own would keep the deadline of the
+	// request before on this connection.
+	_ = http.NewResponseController(w).SetWriteDeadline(c.began.Add(e.cfg.Timeouts.Write))
+	c.request = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
+	return c
+}
+
+// leave answers a panic and writes the access log.
+func (c *call) leave() {
+	defer c.log()
+	if v := recover(); v != nil {
+		c.panicked(v)
+	}
+}
+
+func (c *call) log() {
+	if c.status == 0 { // The server says 200 for whoever said nothing.
+		c.complete()
+	}
+	attrs := []slog.Attr{
+		slog.String("request", c.id), slog.String("method", knownMethod(c.request.Method)), slog.String("route", c.route),
+		slog.Int("status", c.status), slog.Int64("bytes", c.bytes),
+		slog.Int64("ms", c.edge.deps.Now().Sub(c.began).Milliseconds()),
+	}
+	if c.code != "" {
+		attrs = append(attrs, slog.String("code", c.code))
+	}
+	c.edge.deps.Logger.LogAttrs(c.request.Context(), slog.LevelInfo, "request", append(attrs, whoIs(c.caller)...)...)
+}
+
+// pass handles the request but for its rest.
+//
+//go:noinline
+func (c *call) pass() {
+	if c.aside = mayRest(c.request); c.aside {
+		aside(func() { c.guard(c.admitHost) })
+		return
+	}
+	c.admitHost()
+}
+
+// admitHost refuses names that are not ours, the health probes aside: those come
+// from machines that know addresses only, and say nothing.
+func (c *call) admitHost() {
+	e, r := c.edge, c.request
+	if !e.operator && !e.hosts.allows(r.Host) && r.URL.Path != "/healthz" && r.URL.Path != "/readyz" {
+		e.write(c, r, newProblem(codeMisdirected))
+		return
+	}
+	e.dispatch(c, r)
+}
+
+// guard answers a panic of fn where it happens, with the stack that tells where.
+func (c *call) guard(fn func()) {
+	defer func() {
+		if v := recover(); v != nil {
+			c.panicked(v)
+		}
+	}()
+	fn()
+}
+
+// panicked answers a panic with 500 and logs where it happened, not what it said:
+// the value may hold anything.
+func (c *call) panicked(v any) {
+	if v == http.ErrAbortHandler { //nolint:errorlint // The documented way to compare it.
+		panic(v)
+	}
+	c.edge.deps.Logger.LogAttrs(c.request.Context(), slog.LevelError, "panic", slog.String("request", c.id),
+		slog.String("route", c.route), slog.String("type", fmt.Sprintf("%T", v)), slog.String("stack", string(debug.Stack())))
+	if c.status != 0 {
+		panic(http.ErrAbortHandler) // Half an answer is out: cut the connection.
+	}
+	c.edge.write(c, c.request, newProblem(codeInternal))
 }
 
 func whoIs(c core.Caller) []slog.Attr {
@@ -110,56 +181,6 @@ func knownMethod(m string) string {
 		return m
 	}
 	return "other"
-}
-
-// recoverPanics answers a panic with 500 and logs where it happened, not what it
-// said: the value may hold anything.
-func (g *Gateway) recoverPanics(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		defer func() {
-			v := recover()
-			if v == nil {
-				return
-			}
-			if v == http.ErrAbortHandler { //nolint:errorlint // The documented way to compare it.
-				panic(v)
-			}
-			c := callOf(r.Context())
-			g.deps.Logger.LogAttrs(r.Context(), slog.LevelError, "panic", slog.String("request", c.id),
-				slog.String("route", c.route), slog.String("type", fmt.Sprintf("%T", v)), slog.String("stack", string(debug.Stack())))
-			if out, ok := w.(*recorder); ok && out.status != 0 {
-				panic(http.ErrAbortHandler) // Half an answer is out: cut the connection.
-			}
-			g.write(w, r, newProblem(codeInternal))
-		}()
-		next.ServeHTTP(w, r)
-	})
-}
-
-// secure sets the headers that fit an API; the page replaces the policy with its own.
-func (g *Gateway) secure(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h := w.Header()
-		h.Set("Cache-Control", "no-store")
-		h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
-		h.Set("Cross-Origin-Resource-Policy", "same-origin")
-		h.Set("Referrer-Policy", "no-referrer")
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("X-Frame-Options", "DENY")
-		next.ServeHTTP(w, r)
-	})
-}
-
-// checkHost refuses names that are not ours, the health probes aside: those come
-// from machines that know addresses only, and say nothing.
-func (g *Gateway) checkHost(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !g.hosts.allows(r.Host) && r.URL.Path != "/healthz" && r.URL.Path != "/readyz" {
-			g.write(w, r, newProblem(codeMisdirected))
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
 }
 
 // dispatch picks the side: the API answers everything below its own paths, also
@@ -197,9 +218,10 @@ func (g *Gateway) serve(mux *http.ServeMux, w http.ResponseWriter, r *http.Reque
 		g.unmatched(h, w, r)
 		return
 	}
-	callOf(r.Context()).route = pattern
-	if pattern == restRoute {
-		g.rest(r)
+	c := callOf(r.Context())
+	c.route = pattern
+	if pattern == restRoute && c.aside && g.rest(c, w, r) {
+		return
 	}
 	mux.ServeHTTP(w, r)
 }
@@ -239,17 +261,40 @@ func (d *discard) Header() http.Header         { return d.header }
 func (d *discard) Write(b []byte) (int, error) { return len(b), nil }
 func (d *discard) WriteHeader(status int)      { d.status = status }
 
-// recorder counts an answer for the access log.
+// recorder counts an answer for the access log, and completes its header when it
+// begins.
 type recorder struct {
 	http.ResponseWriter
+	id     string
 	status int
 	bytes  int64
+}
+
+// complete sets the id of the request and the headers that fit an API, unless the
+// answer has its own: the page has. It happens late because thousands of requests
+// wait before they answer.
+func (o *recorder) complete() {
+	h := o.Header()
+	h.Set("X-Request-Id", o.id)
+	for _, field := range [...]struct{ name, value string }{
+		{"Cache-Control", "no-store"},
+		{"Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'"},
+		{"Cross-Origin-Resource-Policy", "same-origin"},
+		{"Referrer-Policy", "no-referrer"},
+		{"X-Content-Type-Options", "nosniff"},
+		{"X-Frame-Options", "DENY"},
+	} {
+		if _, set := h[field.name]; !set {
+			h.Set(field.name, field.value)
+		}
+	}
 }
 
 // WriteHeader notes the status.
 func (o *recorder) WriteHeader(status int) {
 	if o.status == 0 {
 		o.status = status
+		o.complete()
 	}
 	o.ResponseWriter.WriteHeader(status)
 }
@@ -258,10 +303,20 @@ func (o *recorder) WriteHeader(status int) {
 func (o *recorder) Write(b []byte) (int, error) {
 	if o.status == 0 {
 		o.status = http.StatusOK
+		o.complete()
 	}
 	n, err := o.ResponseWriter.Write(b)
 	o.bytes += int64(n)
 	return n, err
+}
+
+// FlushError begins the answer, as every flush does.
+func (o *recorder) FlushError() error {
+	if o.status == 0 {
+		o.status = http.StatusOK
+		o.complete()
+	}
+	return http.NewResponseController(o.ResponseWriter).Flush()
 }
 
 // Unwrap lets http.ResponseController reach the connection.
@@ -272,11 +327,11 @@ func (o *recorder) Unwrap() http.ResponseWriter { return o.ResponseWriter }
 // passed in a long poll it would look like a caller who went away.
 func (g *Gateway) hold(ctx context.Context, d time.Duration) {
 	c := callOf(ctx)
-	if c.out == nil {
+	if c.ResponseWriter == nil {
 		return
 	}
 	// Unsupported by a test's recorder and by no server.
-	conn := http.NewResponseController(c.out)
+	conn := http.NewResponseController(c.ResponseWriter)
 	_ = conn.SetReadDeadline(time.Time{})
 	_ = conn.SetWriteDeadline(g.deps.Now().Add(g.cfg.Timeouts.Write + d))
 }

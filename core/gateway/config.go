@@ -24,9 +24,16 @@ type Reader interface {
 	Ask(ctx context.Context, c core.Caller, a approvals.Ask) (approvals.Asked, error)
 	Get(ctx context.Context, c core.Caller, l core.Lookup) (core.Approval, error)
 	Detail(ctx context.Context, c core.Caller, l core.Lookup) (core.Approval, core.Detail, error)
-	// Wait returns the record as it is when the time is over.
-	Wait(ctx context.Context, c core.Caller, w approvals.WaitRequest) (core.Approval, error)
 	List(ctx context.Context, c core.Caller, q core.ListQuery) (core.ListPage, error)
+}
+
+// Waiter waits for answers.
+type Waiter interface {
+	// Await returns the record as it is when the time is over. It keeps what it is
+	// given until it returns.
+	Await(ctx context.Context, c *core.Caller, w *approvals.WaitRequest) (*core.Approval, error)
+	// Release ends all waits as if their time were over, now and from now on.
+	Release()
 }
 
 // Decider ends approvals.
@@ -55,6 +62,7 @@ type Runner interface {
 // Service is all of the approvals service; core/approvals satisfies it.
 type Service interface {
 	Reader
+	Waiter
 	Decider
 	Granter
 	Runner

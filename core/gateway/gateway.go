@@ -70,8 +70,8 @@ func (g *Gateway) Links() Links { return g.links }
 func (g *Gateway) Handle(pattern string, h http.Handler) { g.mounts.Handle(pattern, h) }
 
 // Handler serves everything to the network.
-func (g *Gateway) Handler() http.Handler { return g.chain(false) }
+func (g *Gateway) Handler() http.Handler { return &edge{Gateway: g} }
 
 // AdminHandler serves the same to a socket whose peer was checked: a request
 // without a bearer comes from this machine's operator, and any Host will do.
-func (g *Gateway) AdminHandler() http.Handler { return g.chain(true) }
+func (g *Gateway) AdminHandler() http.Handler { return &edge{Gateway: g, operator: true} }

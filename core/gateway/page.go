@@ -33,7 +33,8 @@ type PageSignIns interface {
 type Answerer interface {
 	Get(ctx context.Context, c core.Caller, l core.Lookup) (core.Approval, error)
 	Detail(ctx context.Context, c core.Caller, l core.Lookup) (core.Approval, core.Detail, error)
-	Wait(ctx context.Context, c core.Caller, w approvals.WaitRequest) (core.Approval, error)
+	// Await returns the record as it is when the time is over or the replica stops.
+	Await(ctx context.Context, c *core.Caller, w *approvals.WaitRequest) (*core.Approval, error)
 	List(ctx context.Context, c core.Caller, q core.ListQuery) (core.ListPage, error)
 	Resolve(ctx context.Context, r approvals.Resolve) (approvals.Resolved, error)
 }

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -25,118 +24,109 @@ const (
 	eventEnd    = "event: end\ndata:\n\n" // A final answer, or a right that was lost.
 )
 
+// following is an open page that waits for changes. Thousands rest in it at once.
+type following struct {
+	*stream
+	pages  *Pages
+	r      *http.Request
+	caller core.Caller
+	wait   approvals.WaitRequest
+	over   bool // There is nothing more to hear.
+}
+
 // events tells an open page to look again, starting from the revision that it
-// shows. Thousands of pages rest here at once: all that needs stack runs aside.
+// shows.
 func (p *Pages) events(w http.ResponseWriter, r *http.Request) {
-	s := &stream{w: w, rc: http.NewResponseController(w), now: p.deps.Now}
-	var l core.Lookup
-	var seen int64
-	aside(func() { l, seen = p.openStream(s, r) })
-	if seen > 0 {
-		p.follow(r, s, l, seen)
+	f := &following{stream: &stream{w: w, rc: http.NewResponseController(w), now: p.deps.Now}, pages: p, r: r}
+	if f.open() {
+		callOf(r.Context()).later(f.follow)
 	}
 }
 
-// openStream begins the stream and returns from where it goes on; 0 when it has
-// ended, or never was one.
-func (p *Pages) openStream(s *stream, r *http.Request) (l core.Lookup, seen int64) {
-	w := s.w
+// open begins the stream; false when it has ended, or never was one.
+func (f *following) open() bool {
+	p, w, r := f.pages, f.w, f.r
 	c, err := p.caller(r)
 	if errors.Is(err, core.ErrUnauthenticated) {
 		w.WriteHeader(http.StatusUnauthorized) // The script reads the page again and learns why.
-		return l, 0
+		return false
 	}
 	if err != nil {
 		p.unavailable(w, r, err)
-		return l, 0
+		return false
 	}
-	if l, err = lookup(r.PathValue("id")); err != nil {
+	l, err := lookup(r.PathValue("id"))
+	if err != nil {
 		p.notFound(w, r, c)
-		return l, 0
+		return false
 	}
 	a, err := p.deps.Approvals.Get(r.Context(), c, l)
 	if err != nil {
 		p.fail(w, r, c, err)
-		return l, 0
+		return false
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no") // Some proxies hold small answers back.
 	if r.Method == http.MethodHead {
-		return l, 0
+		return false
 	}
 	// The request was read: a deadline for reading would look like a reader who left.
-	if err := s.rc.SetReadDeadline(time.Time{}); err != nil {
+	if err := f.rc.SetReadDeadline(time.Time{}); err != nil {
 		p.unavailable(w, r, err)
-		return l, 0
+		return false
 	}
-	s.send(eventHello)
+	f.send(eventHello)
 	if a.Status.Terminal() {
-		s.send(eventEnd)
-		return l, 0
+		f.send(eventEnd)
+		return false
 	}
-	seen, err = strconv.ParseInt(r.URL.Query().Get("revision"), 10, 64)
+	seen, err := strconv.ParseInt(r.URL.Query().Get("revision"), 10, 64)
 	if err != nil || seen < 1 || seen > a.Revision {
 		seen = a.Revision
 	}
-	return l, seen
+	f.caller, f.wait = c, approvals.WaitRequest{Lookup: l, Revision: seen, For: p.cfg.CheckEvery}
+	return f.err == nil
 }
 
-// follow announces changes until the answer is final, the right is lost or the
-// connection ends. Session and person are read anew for every turn, and once more
-// before anything is announced.
-func (p *Pages) follow(r *http.Request, s *stream, l core.Lookup, seen int64) {
-	ctx, cancel := context.WithCancel(r.Context())
-	defer cancel()
-	go func() {
-		select {
-		case <-p.deps.Stopping:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	for s.err == nil {
-		err := p.await(ctx, r, approvals.WaitRequest{Lookup: l, Revision: seen, For: p.cfg.CheckEvery})
-		if ctx.Err() != nil {
-			return
-		}
-		aside(func() { seen = p.announce(ctx, s, r, l, seen, err) })
-		if seen == 0 {
-			return
-		}
+// follow announces changes until the answer is final, the right is lost, the
+// connection ends or the replica stops. All that needs stack runs aside.
+func (f *following) follow() {
+	for !f.over {
+		_, err := f.pages.deps.Approvals.Await(f.r.Context(), &f.caller, &f.wait)
+		aside(func() { f.announce(err) })
 	}
 }
 
-// await waits with the right that the reader has now.
-//
-//go:noinline
-func (p *Pages) await(ctx context.Context, r *http.Request, w approvals.WaitRequest) error {
-	c, err := p.caller(r)
-	if err == nil {
-		_, err = p.deps.Approvals.Wait(ctx, c, w)
+// announce says what a wait has brought. Session and person are read anew for every
+// turn, before anything is announced.
+func (f *following) announce(err error) {
+	p, ctx := f.pages, f.r.Context()
+	select {
+	case <-p.deps.Stopping:
+		f.over = true
+		return
+	default:
 	}
-	return err
-}
-
-// announce says what a wait has brought, and returns the revision that the reader
-// has heard of; 0 when there is nothing more to hear.
-func (p *Pages) announce(ctx context.Context, s *stream, r *http.Request, l core.Lookup, seen int64, err error) int64 {
+	if f.over = ctx.Err() != nil; f.over {
+		return
+	}
 	var a core.Approval
 	if err == nil {
-		var c core.Caller
-		if c, err = p.caller(r); err == nil {
-			a, err = p.deps.Approvals.Get(ctx, c, l)
+		if f.caller, err = p.caller(f.r); err == nil {
+			a, err = p.deps.Approvals.Get(ctx, f.caller, f.wait.Lookup)
 		}
 	}
 	switch {
 	case err != nil, a.Status.Terminal():
-		s.send(eventEnd)
-		return 0
-	case a.Revision > seen:
-		s.send(eventChange)
-		return a.Revision
+		f.send(eventEnd)
+		f.over = true
+	case a.Revision > f.wait.Revision:
+		f.send(eventChange)
+		f.wait.Revision = a.Revision
+	default:
+		f.send(eventAlive)
 	}
-	s.send(eventAlive)
-	return seen
+	f.over = f.over || f.err != nil
 }
 
 // stream writes events, each with its own deadline, and remembers the first error.

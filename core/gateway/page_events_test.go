@@ -110,3 +110,14 @@ func TestPage_QuietEventsAreCheckedAgain(t *testing.T) {
 	require.Equal(t, "closed", next(t, events))
 	require.Equal(t, core.StatusPending, s.read(a.ID).Status)
 }
+
+// A stop ends the streams of this replica; the page connects again elsewhere.
+func TestPage_EventsEndWithTheReplica(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, siteOptions{})
+	a := s.ask()
+	events := s.admin.eventsOf(pathOf(&a) + "/events")
+	require.Equal(t, "alive", next(t, events))
+	s.stop()
+	require.Equal(t, "closed", next(t, events))
+}

@@ -45,6 +45,7 @@ type site struct {
 	agent   core.Caller
 	first   string // The bootstrap code.
 	admin   *visitor
+	stop    func() // Stops the gateway and waits for its end.
 
 	mu    sync.Mutex
 	clock time.Time // Zero: the process clock.
@@ -161,21 +162,23 @@ func (s *site) serve(o siteOptions, records sqlite.Records, log *slog.Logger) {
 	})
 	require.NoError(s.t, err)
 	g.Handle("/", pages.Handler())
-	s.background(func(ctx context.Context) error { return g.Run(ctx, gateway.Listener{Listener: l}) })
+	s.stop = s.background(func(ctx context.Context) error { return g.Run(ctx, gateway.Listener{Listener: l}) })
 }
 
-// background runs an actor until the test ends.
-func (s *site) background(run func(context.Context) error) {
+// background runs an actor until the test ends, or until it is stopped.
+func (s *site) background(run func(context.Context) error) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(s.t.Context()))
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		_ = run(ctx) // It ends with its context.
 	}()
-	s.t.Cleanup(func() {
+	stop = func() {
 		cancel()
 		<-done
-	})
+	}
+	s.t.Cleanup(stop)
+	return stop
 }
 
 // ask asks with whatever change makes to a plain command.

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"path"
 	"strconv"
+	"strings"
 
 	"github.com/saysohq/sayso/core"
 	"github.com/saysohq/sayso/core/approvals"
@@ -13,41 +14,55 @@ import (
 // restRoute is the long poll of a caller that waits for an answer.
 const restRoute = "GET /v1/approvals/{id}"
 
+// mayRest reports whether a request may have to wait for minutes. It may take one
+// for such that does not: that costs a goroutine.
+func mayRest(r *http.Request) bool {
+	return r.Method == http.MethodGet && (strings.Contains(r.URL.RawQuery, "wait=") || strings.HasSuffix(r.URL.Path, "/events"))
+}
+
+// later runs fn when everything that stands between the server and this handler has
+// returned, and its frames are gone: a goroutine keeps the stack that it once
+// needed, and thousands wait at a time. The handler must not do anything after it.
+// Outside the chain fn runs at once.
+func (c *call) later(fn func()) {
+	if !c.aside {
+		fn()
+		return
+	}
+	c.rest = fn
+}
+
 // rest lets a long poll wait in front of the API's own machinery instead of within
-// it, and keeps the record that it waited for with the call. A goroutine keeps the
-// stack that it once needed, and thousands wait at a time: here they need a
-// quarter of it.
+// it, and keeps the record that it waited for with the call; false leaves the
+// request to the operation.
 //
 // It answers nothing: whatever is wrong with the request, the operation behind it
 // finds as well and says so. The bearer is looked at again after the wait.
-func (g *Gateway) rest(r *http.Request) {
-	w := g.admitRest(r)
-	if w == nil {
-		return
+func (g *Gateway) rest(c *call, w http.ResponseWriter, r *http.Request) bool {
+	request, ok := restOf(r)
+	if !ok || g.identify(r) != nil || g.throttle(nil, r) != nil {
+		return false
 	}
-	c := callOf(r.Context())
-	if a, err := g.wait(r.Context(), c.caller, w); err == nil {
-		c.rested = a
+	c.throttled = true
+	g.hold(r.Context(), request.For)
+	answer := func() {
+		aside(func() { c.guard(func() { g.mux.ServeHTTP(w, r) }) })
 	}
-}
-
-// admitRest is what a long poll passes before it waits; nil leaves it to the
-// operation.
-func (g *Gateway) admitRest(r *http.Request) (rest *approvals.WaitRequest) {
-	aside(func() {
-		w, ok := restOf(r)
-		if !ok || g.identify(r) != nil || g.throttle(nil, r) != nil {
-			return
+	ctx := r.Context()
+	c.later(func() {
+		if a, err := g.deps.Approvals.Await(ctx, &c.caller, request); err == nil {
+			c.rested = a
 		}
-		callOf(r.Context()).throttled = true
-		rest = &w
+		answer()
 	})
-	return rest
+	return true
 }
 
 // aside runs fn on a goroutine of its own and waits for it: what fn needs of stack
 // for a moment is not kept by a caller that goes on to wait. A panic of fn is the
 // caller's.
+//
+//go:noinline
 func aside(fn func()) {
 	done := make(chan any)
 	go func() {
@@ -60,7 +75,8 @@ func aside(fn func()) {
 }
 
 // restOf reads a request that waits; false leaves it to the operation.
-func restOf(r *http.Request) (w approvals.WaitRequest, ok bool) {
+func restOf(r *http.Request) (w *approvals.WaitRequest, ok bool) {
+	w = new(approvals.WaitRequest)
 	if r.URL.RawQuery == "" {
 		return w, false
 	}

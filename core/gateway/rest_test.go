@@ -49,3 +49,26 @@ func TestLongPollRefusesBeforeItWaits(t *testing.T) {
 	}
 	require.Equal(t, http.StatusUnauthorized, e.do(t, "", http.MethodGet, "/v1/approvals/id-1?wait=1s", "").Code)
 }
+
+// A long poll that panics, in its wait or in the answer after it, is answered like
+// any other call, and the log tells where it was.
+func TestLongPollPanics(t *testing.T) {
+	t.Parallel()
+	for _, inWait := range []bool{true, false} {
+		e := newEdge(t, func(_ *gateway.Config, d *gateway.Deps) {
+			d.AgentText = func(core.Approval) string { panic("holds " + mark) }
+		})
+		e.service.wait = func(context.Context, core.Caller, approvals.WaitRequest) (core.Approval, error) {
+			if inWait {
+				panic("holds " + mark)
+			}
+			return sampleApproval("id-1"), nil
+		}
+		w := e.do(t, machineBearer, http.MethodGet, "/v1/approvals/id-1?wait=1s", "")
+		requireProblem(t, w, http.StatusInternalServerError, "internal")
+		require.Equal(t, "no-store", w.Header().Get("Cache-Control"))
+		require.NotContains(t, e.log.String(), mark)
+		require.Contains(t, e.log.String(), "rest_test.go", "where it happened is logged")
+		require.Contains(t, e.log.String(), `"status":500`)
+	}
+}

@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// errStopping is why a long poll ends early.
+// errStopping is why the gateway is not ready any more.
 var errStopping = errors.New("this replica is stopping")
 
-// stopping tells everything that holds a request open that the end has come.
+// stopping is the state of a stop.
 type stopping struct {
 	ctx  context.Context
 	stop context.CancelCauseFunc
@@ -25,18 +25,12 @@ func newStopping() *stopping {
 	return &stopping{ctx: ctx, stop: cancel}
 }
 
-func (s *stopping) begin()     { s.stop(errStopping) }
 func (s *stopping) err() error { return context.Cause(s.ctx) }
 
-// bind returns a context that also ends, with errStopping as its cause, when the
-// stop begins.
-func (s *stopping) bind(ctx context.Context) (context.Context, context.CancelFunc) {
-	bound, cancel := context.WithCancelCause(ctx)
-	forget := context.AfterFunc(s.ctx, func() { cancel(errStopping) })
-	return bound, func() {
-		forget()
-		cancel(context.Canceled)
-	}
+// beginStop tells everything that holds a request open that the end has come.
+func (g *Gateway) beginStop() {
+	g.stop.stop(errStopping)
+	g.deps.Approvals.Release()
 }
 
 // Stopping is closed once the server has begun to stop: streams that are mounted
@@ -56,7 +50,7 @@ type Listener struct {
 // requests under way, at most Timeouts.Drain. It closes every listener. A gateway
 // runs once. A stop that was asked for returns nil.
 func (g *Gateway) Run(ctx context.Context, listeners ...Listener) error {
-	defer g.stop.begin()
+	defer g.beginStop()
 	group, running := errgroup.WithContext(ctx)
 	for _, l := range listeners {
 		handler := g.Handler()
@@ -72,7 +66,7 @@ func (g *Gateway) Run(ctx context.Context, listeners ...Listener) error {
 		})
 		group.Go(func() error {
 			<-running.Done()
-			g.stop.begin()
+			g.beginStop()
 			return g.drain(ctx, server)
 		})
 	}
