@@ -68,7 +68,7 @@ const (
 	defaultReadConns = 8
 	// readCache is KiB for each reading connection: the inner pages of the indexes.
 	// The system's own cache has the rest, once for all of them.
-	readCache = "cache_size(-2000)"
+	readCache = "cache_size(-500)"
 )
 
 // dataSource builds the DSN. Pragmas belong to a connection, so they all stand
