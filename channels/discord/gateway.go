@@ -340,7 +340,7 @@ func (k *connection) event(s *session, f frame, watchdog *time.Timer) error {
 			k.c.log.LogAttrs(s.ctx, slog.LevelError, "message cannot be read")
 			return nil
 		}
-		if ok && !s.queue.start(m.Author.ID, func() { k.c.handleMessage(s, &m) }) {
+		if ok && !s.queue.Start(m.Author.ID, func() { k.c.handleMessage(s, &m) }) {
 			k.c.log.LogAttrs(s.ctx, slog.LevelError, "too many messages wait, one is dropped")
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/saysohq/sayso/channels"
+	"github.com/saysohq/sayso/channels/internal/inorder"
 	"github.com/saysohq/sayso/presentation"
 )
 
@@ -23,7 +24,7 @@ const updateTime = 45 * time.Second
 type session struct {
 	ctx   context.Context
 	in    channels.Inbound
-	queue *queue
+	queue *inorder.Queue
 }
 
 // take starts the work on an interaction, in the order of its sender. It reports
@@ -35,7 +36,7 @@ func (c *Channel) take(s *session, i interaction, replayed bool) bool {
 		return true
 	}
 	x := c.exchange(s.ctx, s.in, &i)
-	ok := s.queue.start(i.sender().ID, func() {
+	ok := s.queue.Start(i.sender().ID, func() {
 		if replayed && !x.inTime(s.ctx) {
 			c.log.LogAttrs(s.ctx, slog.LevelInfo, "an interaction came too late, its sender was told that it failed")
 			return

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/saysohq/sayso/channels"
+	"github.com/saysohq/sayso/channels/internal/inorder"
 	"github.com/saysohq/sayso/core"
 )
 
@@ -15,6 +16,12 @@ import (
 // new sessions a day are all that the platform allows; a connection that never works
 // makes fewer with it.
 const longestPause = 2 * time.Minute
+
+// Bounds of what people do.
+const (
+	parallel   = 16    // Events that are worked on at once.
+	maxWaiting = 1_000 // Events that wait or are worked on.
+)
 
 // Run implements channels.Channel. It returns nil when ctx ended, after what was
 // under way did, and an auth error (*channels.Error) as soon as the token, or what the
@@ -26,11 +33,11 @@ func (c *Channel) Run(ctx context.Context, in channels.Inbound) error {
 	defer c.running.Store(false)
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	s := &session{ctx: work, in: in, queue: newQueue()}
+	s := &session{ctx: work, in: in, queue: inorder.New(parallel, maxWaiting)}
 	defer func() {
 		late := time.AfterFunc(c.grace, cancel)
 		defer late.Stop()
-		s.queue.wait()
+		s.queue.Wait()
 	}()
 	if err := c.insist(ctx, c.Check); err != nil || ctx.Err() != nil {
 		return err

@@ -1,49 +1,27 @@
 package discord
 
 import (
-	"fmt"
 	"strings"
-	"unicode/utf16"
-	"unicode/utf8"
+
+	"github.com/saysohq/sayso/channels/internal/text"
 )
 
 const (
 	maxContent = 2000 // UTF-16 units of a message: the strictest reading of "characters".
-	ellipsis   = "…"
+	ellipsis   = text.Ellipsis
 	fence      = "```"
 	// fenceUnits is what a code block adds to its text.
 	fenceUnits = 2*len(fence) + 2
 )
 
-// units is the length of s in UTF-16 units.
-func units(s string) int {
-	n := 0
-	for _, r := range s {
-		n += utf16.RuneLen(r)
-	}
-	return n
-}
+// units is the length of s as the platform counts it.
+func units(s string) int { return text.Cost(text.UTF16).Size(s) }
 
-// cut bounds s to most UTF-16 units with a visible cut, on a rune boundary, and
-// never inside a visible escape such as \u{200B}.
-func cut(s string, most int) (string, bool) {
-	if units(s) <= most {
-		return s, false
-	}
-	n := 0
-	for i, r := range s {
-		if n += utf16.RuneLen(r); n > most-1 {
-			s = s[:i]
-			break
-		}
-	}
-	const longest = len(`\u{10FFFF`)
-	from := max(len(s)-longest, 0)
-	if i := strings.LastIndex(s[from:], `\u{`); i >= 0 && !strings.Contains(s[from+i:], "}") {
-		s = s[:from+i]
-	}
-	return strings.TrimSuffix(s, `\`) + ellipsis, true
-}
+// cut bounds s to most units with a visible cut.
+func cut(s string, most int) (string, bool) { return text.Cost(text.UTF16).Cut(s, most) }
+
+// split cuts s into parts of at most most units.
+func split(s string, most int) []string { return text.Cost(text.UTF16).Split(s, most) }
 
 // fit bounds s so that its encoded form has at most most UTF-16 units.
 func fit(s string, most int, encode func(string) string) (encoded string, wasCut bool) {
@@ -65,23 +43,7 @@ func fit(s string, most int, encode func(string) string) (encoded string, wasCut
 
 // clean makes visible what clients would not show: control characters, and marks
 // that change the direction of a line.
-func clean(s string) string {
-	if !utf8.ValidString(s) {
-		s = strings.ToValidUTF8(s, "\uFFFD")
-	}
-	if strings.IndexFunc(s, unseen) < 0 {
-		return s
-	}
-	var b strings.Builder
-	for _, r := range s {
-		if unseen(r) {
-			fmt.Fprintf(&b, `\u{%X}`, r)
-			continue
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
-}
+func clean(s string) string { return text.Visible(s, unseen) }
 
 func unseen(r rune) bool {
 	switch {

@@ -53,7 +53,7 @@ func (s *session) opening(p *payload) *opening {
 	}
 	o := &opening{done: make(chan struct{})}
 	trigger := p.click.trigger
-	s.queue.tasks.Go(func() {
+	s.queue.Beside(func() {
 		defer close(o.done)
 		o.view = s.c.open(s.ctx, trigger, sayingView(presentation.PromptNoteTitle, dialogWait))
 	})

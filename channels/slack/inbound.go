@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/saysohq/sayso/channels"
+	"github.com/saysohq/sayso/channels/internal/inorder"
 	"github.com/saysohq/sayso/presentation"
 )
 
@@ -22,7 +23,7 @@ type session struct {
 	c     *Channel
 	ctx   context.Context
 	in    channels.Inbound
-	queue *queue
+	queue *inorder.Queue
 }
 
 // accept takes one payload in. ack tells the platform that it was taken; it may be
@@ -62,7 +63,7 @@ func (s *session) take(p payload, ack func()) {
 		stop = time.AfterFunc(s.c.neutral, done).Stop
 	}
 	opened := s.opening(&p)
-	taken := s.queue.start(p.user.team+"/"+p.user.id, func() {
+	taken := s.queue.Start(p.user.team+"/"+p.user.id, func() {
 		defer done()
 		defer stop()
 		s.c.handle(s, &p, opened)

@@ -8,12 +8,19 @@ import (
 	"time"
 
 	"github.com/saysohq/sayso/channels"
+	"github.com/saysohq/sayso/channels/internal/inorder"
 	"github.com/saysohq/sayso/core"
 )
 
 // longestPause bounds the wait between failing calls, unless the platform asks for
 // more.
 const longestPause = 30 * time.Second
+
+// Bounds of the work under way.
+const (
+	parallel   = 16  // Payloads worked on at once.
+	maxWaiting = 512 // Payloads taken in; beyond it people are told to try again.
+)
 
 // Run implements channels.Channel. It returns nil when ctx ended, after the work under
 // way did, and an auth error (*channels.Error) as soon as a token is refused or turns
@@ -28,7 +35,7 @@ func (c *Channel) Run(ctx context.Context, in channels.Inbound) error {
 	}
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	s := &session{c: c, ctx: work, in: in, queue: newQueue()}
+	s := &session{c: c, ctx: work, in: in, queue: inorder.New(parallel, maxWaiting)}
 	var fresh sync.WaitGroup
 	receiving, stop := context.WithCancel(ctx)
 	fresh.Go(func() { c.people.keepFresh(receiving) })
@@ -39,7 +46,7 @@ func (c *Channel) Run(ctx context.Context, in channels.Inbound) error {
 	c.cfg.Workspaces.leave(c.cfg.Team, s)
 	late := time.AfterFunc(c.grace, cancel)
 	defer late.Stop()
-	s.queue.wait()
+	s.queue.Wait()
 	return err
 }
 

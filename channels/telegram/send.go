@@ -157,30 +157,6 @@ func (c *Channel) SendDetail(ctx context.Context, to, card string, shown present
 	return nil
 }
 
-// split cuts text into parts of at most most units, at line ends where a part
-// keeps at least half of its room that way.
-func split(text string, most int) []string {
-	var parts []string
-	for units(text) > most {
-		n, end, lineEnd := 0, 0, 0
-		for i, r := range text {
-			if n += units(string(r)); n > most {
-				break
-			}
-			end = i + len(string(r))
-			if r == '\n' && n > most/2 {
-				lineEnd = end
-			}
-		}
-		if lineEnd > 0 {
-			end = lineEnd
-		}
-		parts = append(parts, text[:end])
-		text = text[end:]
-	}
-	return append(parts, text)
-}
-
 func (c *Channel) sendFile(ctx context.Context, to address, replyTo int, text string, omitted int64) error {
 	caption := "The whole action."
 	if omitted > 0 {

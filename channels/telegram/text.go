@@ -1,13 +1,12 @@
 package telegram
 
 import (
-	"fmt"
 	"strings"
 	"unicode"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"github.com/go-telegram/bot/models"
+
+	"github.com/saysohq/sayso/channels/internal/text"
 )
 
 const (
@@ -16,58 +15,21 @@ const (
 	// maxPieces is how many entities the words of one part of a message (above the
 	// command, below it) may take up, so that both parts stay below maxEntities.
 	maxPieces = 35
-	ellipsis  = "…"
+	ellipsis  = text.Ellipsis
 )
 
 // units is the length of s as the platform counts offsets.
-func units(s string) int {
-	n := 0
-	for _, r := range s {
-		n += utf16.RuneLen(r)
-	}
-	return n
-}
+func units(s string) int { return text.Cost(text.UTF16).Size(s) }
 
-// cut bounds s to most UTF-16 units with a visible cut, on a rune boundary, and
-// never inside a visible escape such as \u{200B}.
-func cut(s string, most int) (string, bool) {
-	if units(s) <= most {
-		return s, false
-	}
-	n := 0
-	for i, r := range s {
-		if n += utf16.RuneLen(r); n > most-1 {
-			s = s[:i]
-			break
-		}
-	}
-	const longest = len(`\u{10FFFF`)
-	from := max(len(s)-longest, 0)
-	if i := strings.LastIndex(s[from:], `\u{`); i >= 0 && !strings.Contains(s[from+i:], "}") {
-		s = s[:from+i]
-	}
-	return strings.TrimSuffix(s, `\`) + ellipsis, true
-}
+// cut bounds s to most units with a visible cut.
+func cut(s string, most int) (string, bool) { return text.Cost(text.UTF16).Cut(s, most) }
+
+// split cuts s into parts of at most most units.
+func split(s string, most int) []string { return text.Cost(text.UTF16).Split(s, most) }
 
 // clean makes visible what the platform would silently drop or replace, because
 // that would change what people read and shift the entities behind it.
-func clean(s string) string {
-	if !utf8.ValidString(s) {
-		s = strings.ToValidUTF8(s, "\uFFFD")
-	}
-	if strings.IndexFunc(s, dropped) < 0 {
-		return s
-	}
-	var b strings.Builder
-	for _, r := range s {
-		if dropped(r) {
-			fmt.Fprintf(&b, `\u{%X}`, r)
-			continue
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
-}
+func clean(s string) string { return text.Visible(s, dropped) }
 
 // dropped lists what the platform's servers remove from texts: control characters,
 // directions, and three combining marks.
