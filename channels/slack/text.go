@@ -7,8 +7,6 @@ import (
 	"github.com/saysohq/sayso/channels/internal/text"
 )
 
-const ellipsis = text.Ellipsis
-
 // cost is how much of a limit a character takes: the platform counts texts after
 // escaping, in characters; UTF-16 units are the strictest reading of that word.
 func cost(r rune) int {

@@ -63,14 +63,12 @@ func troubles() []*trouble {
 		for _, kind := range kinds {
 			send := trouble{kind: kind, op: fakes.OpSend, outcome: core.OutcomeReplaced, again: firstBackoff}
 			edit := trouble{kind: kind, op: fakes.OpEdit, outcome: core.OutcomeReplaced, again: firstBackoff}
-			switch kind {
-			case fakes.FaultRateLimit:
+			if kind == fakes.FaultRateLimit {
 				send.again, edit.again = askedPause, askedPause
-			case fakes.FaultReject: // For good; Slack's is tried once more in plain words.
-				send.outcome, send.class, send.again = core.OutcomeFailed, core.FailureRejected, 0
-				edit.outcome, edit.again = core.OutcomeRetired, 0
-			case fakes.FaultHold:
-				send.again, edit.again = 0, 0
+			}
+			if kind == fakes.FaultReject { // For good.
+				send.outcome, send.class = core.OutcomeFailed, core.FailureRejected
+				edit.outcome = core.OutcomeRetired
 			}
 			add(send)
 			add(edit)
@@ -131,10 +129,10 @@ func (w *town) happen(all []*trouble, op fakes.Op) {
 			continue
 		}
 		f := fakes.Fault{Kind: x.kind, Op: op, Address: x.address}
-		switch x.kind {
-		case fakes.FaultRateLimit:
+		if x.kind == fakes.FaultRateLimit {
 			f.Delay = askedPause
-		case fakes.FaultReject:
+		}
+		if x.kind == fakes.FaultReject {
 			f.Times = -1
 		}
 		x.fault = w.script(x.on).Add(f)
@@ -356,15 +354,16 @@ func (w *town) inTime(t *testing.T, all []*trouble, title string) {
 			continue
 		}
 		at := w.calls(x, title)
-		switch {
-		case x.kind == fakes.FaultReject:
+		if x.kind == fakes.FaultReject { // Slack is asked once more, in plain words.
 			require.LessOrEqual(t, len(at), 2, "%s: what is refused for good is not repeated", x)
-		case x.kind == fakes.FaultHold:
-			require.Len(t, at, 1, x.String())
-		default:
-			require.Len(t, at, 2, x.String())
-			require.GreaterOrEqual(t, at[1].Sub(at[0]), x.again, "%s: tried again before its time", x)
+			continue
 		}
+		if x.kind == fakes.FaultHold {
+			require.Len(t, at, 1, x.String())
+			continue
+		}
+		require.Len(t, at, 2, x.String())
+		require.GreaterOrEqual(t, at[1].Sub(at[0]), x.again, "%s: tried again before its time", x)
 	}
 }
 

@@ -73,37 +73,45 @@ func TestTogetherWhenPlatformsGo(t *testing.T) {
 		for _, dead := range platforms[:i+1] {
 			gone[dead.on] = true
 		}
-		var now api.Approval
-		require.Eventually(t, func() bool {
-			now = w.get(t, a.ID)
-			auth := 0
-			for _, d := range now.Deliveries {
-				switch {
-				case d.Class == core.FailureAuth && d.Channel == p.on:
-					auth++
-				case !gone[d.Channel] && d.State != core.DeliveryClosed:
-					return false
-				}
-			}
-			return auth > 0
-		}, patience, 20*time.Millisecond, title)
-		require.Equal(t, core.StatusDenied, now.Status)
-		for _, d := range now.Deliveries {
-			switch {
-			case gone[d.Channel]: // Nothing is closed as if it had been told.
-				require.NotEqual(t, core.OutcomeReplaced, d.Outcome, title)
-			case d.Outcome == core.OutcomeFailed:
-				require.Equal(t, core.FailureGone, d.Class, title)
-			default:
-				require.Equal(t, core.OutcomeReplaced, d.Outcome, title)
-			}
-		}
+		w.leftBehind(t, a.ID, p.on, gone)
 	}
 	require.Equal(t, 1, strings.Count(w.log.String(), "route broken"), "the person who blocked the bot is reported once")
 	for _, p := range platforms {
 		require.Equal(t, 1, w.logged("credentials refused", string(p.on)), "tried again before its time on %s", p.on)
 	}
 	w.obeyed(t)
+}
+
+// leftBehind waits until all that can be told is told, and the platform that went last
+// has refused our credentials; nothing of those that are gone is closed as if it had
+// been told.
+func (w *town) leftBehind(t *testing.T, id string, last core.Surface, gone map[core.Surface]bool) {
+	t.Helper()
+	var now api.Approval
+	require.Eventually(t, func() bool {
+		now = w.get(t, id)
+		refused := 0
+		for _, d := range now.Deliveries {
+			switch {
+			case d.Class == core.FailureAuth && d.Channel == last:
+				refused++
+			case !gone[d.Channel] && d.State != core.DeliveryClosed:
+				return false
+			}
+		}
+		return refused > 0
+	}, patience, 20*time.Millisecond, "%s went", last)
+	require.Equal(t, core.StatusDenied, now.Status)
+	for _, d := range now.Deliveries {
+		switch {
+		case gone[d.Channel]:
+			require.NotEqual(t, core.OutcomeReplaced, d.Outcome, "%s went", last)
+		case d.Outcome == core.OutcomeFailed:
+			require.Equal(t, core.FailureGone, d.Class, "%s went", last)
+		default:
+			require.Equal(t, core.OutcomeReplaced, d.Outcome, "%s went", last)
+		}
+	}
 }
 
 // logged counts the lines of the log that hold all of the words.

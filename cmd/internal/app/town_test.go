@@ -3,7 +3,6 @@ package app_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"os"
@@ -334,7 +333,7 @@ func (w *town) kept(t *testing.T) (sqlite.Records, sqlite.Ledger) {
 	t.Helper()
 	require.NoError(t, w.stop())
 	store, err := sqlite.Open(t.Context(), sqlite.Config{
-		Path: filepath.Join(w.data, app.DatabaseFile), Now: time.Now, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Path: filepath.Join(w.data, app.DatabaseFile), Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
