@@ -6,3 +6,8 @@ import "embed"
 //
 //go:embed sqlite/*.sql
 var SQLite embed.FS
+
+// Postgres is the folder "postgres" of the fleet's store.
+//
+//go:embed postgres/*.sql
+var Postgres embed.FS

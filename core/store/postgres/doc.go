@@ -1,0 +1,45 @@
+// Package postgres is the store of a fleet: the whole record in one PostgreSQL
+// database, shared by any number of equal processes, through a native pgx pool.
+//
+// # What it promises
+//
+// A decision is one round trip and one commit. A batch that is a transaction of its
+// own locks the person, then the approval; one UPDATE moves the pending row to the
+// decision or, if the clock read in that statement says so, to expired; the
+// deliveries are marked due, the event is written, the row is read. The statements
+// are apart because each sees what the one before it waited for: a single one would
+// tell losers "pending" and miss a delivery that was written meanwhile.
+//
+//	one batch ──▶ lock person (share) · lock approval (update)
+//	              UPDATE … CASE of two futures, one reading of clock_timestamp()
+//	              deliveries due · event · read the row
+//	          ◀── answers, then the commit: believed only when all is answered
+//
+// A new question is one round trip as well where nothing stands in its way. All
+// other commands are those of package record in a transaction of their own, with
+// its locks in the one order of the deployment. Serialisation failures and
+// deadlocks are repeated within the store's limit; so is what never reached its
+// commit. A commit without an answer is core.ErrOutcomeUnknown and never repeated:
+// a decision is then read back under its lock, and its attempt tells whose it was.
+//
+// The clock is the server's, read inside the statements, in milliseconds. Should it
+// be set back, a process tells nobody an earlier time than before. Read committed is
+// asserted at the start and a commit reaches the disk before it is answered; behind
+// a pooler that keeps no session (PoolerTransaction) both are said in every
+// transaction, and nothing is prepared.
+//
+// What is pending, due, unclaimed or claimed has partial indexes, so that finding it
+// costs the same however many rows are retained.
+//
+// # Its statements
+//
+// The rules of the record, the SQL that both databases speak and the coding of rows
+// live in core/store/internal/record. Here stand the connections, the transactions,
+// the few words in which PostgreSQL's SQL differs, and the two batches above.
+//
+// # What it does not do
+//
+// It sends no notifications: hints between processes are another adapter's. It
+// numbers no events: they are written without a number, for a leased sequencer. It
+// decides nothing, reads no standby and migrates only when told to.
+package postgres

@@ -1,0 +1,231 @@
+package postgres
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/saysohq/sayso/core"
+	"github.com/saysohq/sayso/core/store/internal/record"
+)
+
+// Pooler names what stands between the store and the server.
+type Pooler string
+
+// The poolers.
+const (
+	PoolerNone Pooler = "" // Nothing, or something that keeps a session per connection.
+	// PoolerTransaction is PgBouncer in transaction mode, or its like: a connection
+	// keeps nothing from one transaction to the next, no prepared statement either.
+	PoolerTransaction Pooler = "transaction"
+)
+
+// Config says where the store is and what it lives from.
+type Config struct {
+	// DSN is the database, as a URL or in key=value form; required.
+	DSN string
+	// MigrateDSN is a direct connection for migrations; "" means DSN.
+	MigrateDSN string
+	// Migrate brings the schema up to date at Open. Otherwise Open only checks it.
+	Migrate bool
+	// Pooler says how connections behave.
+	Pooler Pooler
+	// MaxConns bounds the pool; 0 means 16.
+	MaxConns int32
+	// Limit is how long one read or write may take once it has begun; 0 means 15 s.
+	// A caller's context counts until then.
+	Limit time.Duration
+	// Log takes content-free reports of faults; required.
+	Log *slog.Logger
+	// AllowSealed opens a sealed backup, for the restore that unseals it.
+	AllowSealed bool
+
+	clock string                // An expression in the place of the server's clock, for tests.
+	tune  func(*pgxpool.Config) // For tests that stand between the store and the server.
+}
+
+const (
+	defaultConns = 16
+	defaultLimit = 15 * time.Second
+)
+
+// Store is the record in one PostgreSQL database, shared with any number of other
+// processes. All methods are safe for concurrent use.
+type Store struct {
+	*record.Store
+
+	pool   *pgxpool.Pool
+	log    *slog.Logger
+	limit  time.Duration
+	pooled bool
+	texts  texts
+	floor  floor
+	sql    statements
+}
+
+// Open connects, checks the server and the schema, and starts nothing but the
+// pool's own upkeep. Errors: core.ErrInvalid (the configuration), ErrIsolation,
+// ErrOldSchema, ErrStandby, core.ErrSealed, core.ErrNewerSchema,
+// core.ErrUnavailable.
+func Open(ctx context.Context, cfg Config) (*Store, error) {
+	pool, err := poolConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("open store: %w", err)
+	}
+	if cfg.Migrate {
+		dsn := cfg.MigrateDSN
+		if dsn == "" {
+			dsn = cfg.DSN
+		}
+		if err := Migrate(ctx, dsn); err != nil {
+			return nil, fmt.Errorf("open store: %w", err)
+		}
+	}
+	s := &Store{log: cfg.Log, limit: cfg.Limit, pooled: cfg.Pooler == PoolerTransaction}
+	if s.limit <= 0 {
+		s.limit = defaultLimit
+	}
+	if cfg.clock == "" {
+		cfg.clock = clockSQL
+	}
+	s.Store = record.New(db{s}, dialect())
+	s.sql = newStatements(cfg.clock, s.Table())
+	if s.pool, err = pgxpool.NewWithConfig(ctx, pool); err != nil {
+		return nil, fmt.Errorf("open store: %w", translate(err))
+	}
+	if err := s.check(ctx, cfg.AllowSealed); err != nil {
+		s.pool.Close()
+		return nil, fmt.Errorf("open store: %w", err)
+	}
+	return s, nil
+}
+
+func poolConfig(cfg Config) (*pgxpool.Config, error) {
+	if cfg.DSN == "" || cfg.Log == nil {
+		return nil, core.Invalid("store", "needs a DSN and a log")
+	}
+	pool, err := pgxpool.ParseConfig(cfg.DSN)
+	if err != nil { // The text of the error may hold the password.
+		return nil, core.Invalid("dsn", "must be a PostgreSQL connection string")
+	}
+	if pool.MaxConns = cfg.MaxConns; pool.MaxConns <= 0 {
+		pool.MaxConns = defaultConns
+	}
+	conn := pool.ConnConfig
+	if conn.RuntimeParams["application_name"] == "" {
+		conn.RuntimeParams["application_name"] = "sayso"
+	}
+	if cfg.tune != nil {
+		cfg.tune(pool)
+	}
+	switch cfg.Pooler {
+	case PoolerNone:
+		// A session keeps what is set here; the pool hands out no other.
+		pool.AfterConnect = prepareSession
+	case PoolerTransaction:
+		conn.DefaultQueryExecMode = pgx.QueryExecModeExec
+		conn.StatementCacheCapacity, conn.DescriptionCacheCapacity = 0, 0
+	default:
+		return nil, core.Invalid("pooler", "must be empty or transaction")
+	}
+	return pool, nil
+}
+
+// prepareSession makes every commit of a session reach the disk before it is
+// answered.
+func prepareSession(ctx context.Context, c *pgx.Conn) error {
+	_, err := c.Exec(ctx, `SELECT set_config('synchronous_commit', 'on', false)
+		WHERE current_setting('synchronous_commit') NOT IN ('on', 'remote_apply')`)
+	return err
+}
+
+// Statements of the start.
+const (
+	sqlServer = `SELECT current_setting('default_transaction_isolation'), pg_is_in_recovery()`
+	sqlSchema = `SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied`
+	sqlTables = `SELECT to_regclass('goose_db_version') IS NOT NULL`
+	// The first process to come makes the deployment's row. Nobody begins below the
+	// time that was handed out before: by a store that was closed, or for a row.
+	sqlMakeDeployment = `INSERT INTO deployment (singleton, id, created_at) VALUES (1, $1, $2) ON CONFLICT DO NOTHING`
+	sqlAdopt          = `SELECT sealed, greatest(clock, (SELECT coalesce(max(created_at), 0) FROM approvals)) FROM deployment WHERE singleton = 1`
+	sqlKeepClock      = `UPDATE deployment SET clock = greatest(clock, $1) WHERE singleton = 1`
+)
+
+// check refuses a server or a schema that this store would not be safe on.
+func (s *Store) check(ctx context.Context, allowSealed bool) error {
+	q := reader{ctx, s}
+	var isolation string
+	var standby bool
+	if err := q.One(sqlServer, nil, &isolation, &standby); err != nil {
+		return fmt.Errorf("reach the server: %w", err)
+	}
+	switch {
+	case isolation != "read committed":
+		return ErrIsolation
+	case standby:
+		return ErrStandby
+	}
+	if err := checkSchema(q); err != nil {
+		return err
+	}
+	return s.adopt(ctx, allowSealed)
+}
+
+func checkSchema(q reader) error {
+	var made bool
+	if err := q.One(sqlTables, nil, &made); err != nil {
+		return fmt.Errorf("read schema version: %w", err)
+	}
+	if !made {
+		return ErrOldSchema
+	}
+	var current int64
+	if err := q.One(sqlSchema, nil, &current); err != nil {
+		return fmt.Errorf("read schema version: %w", err)
+	}
+	target, err := newest()
+	switch {
+	case err != nil:
+		return err
+	case current < target:
+		return ErrOldSchema
+	case current > target:
+		return core.ErrNewerSchema
+	}
+	return nil
+}
+
+// adopt makes the deployment's row if nobody has, and reads whether the store may
+// serve.
+func (s *Store) adopt(ctx context.Context, allowSealed bool) error {
+	sealed, last := false, int64(0)
+	err := db{s}.Write(ctx, record.Foreground, 1, func(c record.Conn, now core.Millis) error {
+		if _, err := c.Exec(sqlMakeDeployment, rand.Text(), int64(now)); err != nil {
+			return err
+		}
+		return c.One(sqlAdopt, nil, &sealed, &last)
+	})
+	s.floor.raise(last)
+	if err == nil && sealed && !allowSealed {
+		err = core.ErrSealed
+	}
+	return err
+}
+
+// farewell bounds the last write of a store that closes.
+const farewell = 2 * time.Second
+
+// Close ends the store: it notes the time, waits for what is under way and closes
+// the connections. It never fails: a time that cannot be noted is found in the rows.
+func (s *Store) Close() error {
+	ctx, end := context.WithTimeout(context.Background(), farewell)
+	defer end()
+	_, _ = s.pool.Exec(ctx, sqlKeepClock, s.floor.get()) // See above.
+	s.pool.Close()
+	return nil
+}

@@ -1,0 +1,218 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/saysohq/sayso/core"
+)
+
+// wire stands between the store and the server: it counts round trips and can lose
+// what passes.
+type wire struct {
+	turns atomic.Int64 // Answers awaited after something was sent.
+	lose  atomic.Int32
+}
+
+// What a wire loses, once.
+const (
+	loseNothing int32 = iota
+	loseRequest       // It never arrives, and its sender does not know.
+	loseAnswer        // It arrives, and the answer does not.
+	refuse            // It is not even taken.
+)
+
+func (w *wire) tune(cfg *pgxpool.Config) {
+	dial := cfg.ConnConfig.DialFunc
+	cfg.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return &tapped{Conn: c, wire: w}, nil
+	}
+}
+
+// tapped is one connection on the wire.
+type tapped struct {
+	net.Conn
+	wire *wire
+
+	mu   sync.Mutex
+	sent bool
+	dead bool // Nothing arrives any more.
+	mute bool // The last request never arrived either: there is no answer to wait for.
+}
+
+var errCut = errors.New("the wire was cut")
+
+func (c *tapped) Write(b []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sent = true
+	switch c.wire.lose.Load() {
+	case refuse:
+		c.wire.lose.Store(loseNothing)
+		c.dead, c.mute = true, true
+		return 0, errCut
+	case loseRequest:
+		c.wire.lose.Store(loseNothing)
+		c.dead, c.mute = true, true
+		return len(b), nil
+	case loseAnswer:
+		c.wire.lose.Store(loseNothing)
+		c.dead = true
+	}
+	return c.Conn.Write(b)
+}
+
+func (c *tapped) Read(b []byte) (int, error) {
+	c.mu.Lock()
+	dead, mute := c.dead, c.mute
+	if c.sent {
+		c.sent = false
+		c.wire.turns.Add(1)
+	}
+	c.mu.Unlock()
+	if dead && !mute {
+		_, _ = c.Conn.Read(b) // The server has answered.
+	}
+	if dead {
+		return 0, errCut
+	}
+	return c.Conn.Read(b)
+}
+
+// A decision and a plain question are one round trip each, once the statements are
+// known to the connection, and always without a session to know them.
+func TestOneRoundTrip(t *testing.T) {
+	t.Parallel()
+	for _, pooler := range []Pooler{PoolerNone, PoolerTransaction} {
+		w := &wire{}
+		s := opened(t, func(c *Config) { c.tune, c.MaxConns, c.Pooler = w.tune, 1, pooler })
+		p, err := s.AddPrincipal(t.Context(), core.Principal{ID: "bob", Name: "Bob", Role: core.RoleAdmin})
+		require.NoError(t, err)
+		for n := range 3 {
+			before := w.turns.Load()
+			c := draft(n, "chat-1", "chat-2")
+			c.Approval.RunID, c.MaxPending = "run", 10
+			c.Detail = core.Detail{Text: "all of it"}
+			made, err := s.Create(t.Context(), c)
+			require.NoError(t, err)
+			asked := w.turns.Load()
+			d := denial(made.Approval.ID, "attempt")
+			d.Guard, d.Seen = core.Guard{PersonID: p.ID, PersonRevision: p.Revision}, &made.Approval
+			got, err := s.Decide(t.Context(), d)
+			require.NoError(t, err)
+			require.True(t, got.Applied)
+			if n > 0 || pooler == PoolerTransaction {
+				require.Equal(t, int64(1), asked-before, "asking, pooler %q", pooler)
+				require.Equal(t, int64(1), w.turns.Load()-asked, "deciding, pooler %q", pooler)
+			}
+		}
+	}
+}
+
+// cut makes an approval and warms the connection up, so that the next thing on the
+// wire is the decision.
+func cut(t *testing.T) (*Store, *wire, core.Approval) {
+	t.Helper()
+	w := &wire{}
+	s := opened(t, func(c *Config) { c.tune, c.Pooler = w.tune, PoolerTransaction })
+	made, err := s.Create(t.Context(), draft(1, "chat-1"))
+	require.NoError(t, err)
+	return s, w, made.Approval
+}
+
+// The answer was lost on its way: the attempt in the row says that it won.
+func TestALostAnswerIsReadBack(t *testing.T) {
+	t.Parallel()
+	s, w, a := cut(t)
+	d := denial(a.ID, "mine")
+	d.Seen = &a
+	w.lose.Store(loseAnswer)
+	got, err := s.Decide(t.Context(), d)
+	require.NoError(t, err)
+	require.True(t, got.Applied)
+	require.Equal(t, "mine", got.Approval.AttemptID)
+	require.Equal(t, int64(2), got.Approval.Revision, "once")
+}
+
+// The answer was lost, and somebody else had been first.
+func TestALostAnswerOfALoser(t *testing.T) {
+	t.Parallel()
+	s, w, a := cut(t)
+	_, err := s.Decide(t.Context(), denial(a.ID, "theirs"))
+	require.NoError(t, err)
+	d := denial(a.ID, "mine")
+	d.Seen = &a // As it was before.
+	w.lose.Store(loseAnswer)
+	got, err := s.Decide(t.Context(), d)
+	require.NoError(t, err)
+	require.False(t, got.Applied)
+	require.Equal(t, "theirs", got.Approval.AttemptID)
+}
+
+// Nobody knows whether the server will still begin: it is not sent again.
+func TestALostRequestIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	for _, lose := range []int32{loseRequest, refuse} {
+		s, w, a := cut(t)
+		d := denial(a.ID, "mine")
+		d.Seen = &a
+		w.lose.Store(lose)
+		_, err := s.Decide(t.Context(), d)
+		require.ErrorIs(t, err, core.ErrOutcomeUnknown)
+		now, err := s.Approval(t.Context(), core.Lookup{ID: a.ID})
+		require.NoError(t, err)
+		require.Equal(t, core.StatusPending, now.Status)
+		got, err := s.Decide(t.Context(), d)
+		require.NoError(t, err, "the store goes on")
+		require.True(t, got.Applied)
+	}
+}
+
+// A question whose answer was lost is unknown too; asking again by its id finds it.
+func TestALostAnswerOfAQuestion(t *testing.T) {
+	t.Parallel()
+	s, w, _ := cut(t)
+	w.lose.Store(loseAnswer)
+	_, err := s.Create(t.Context(), draft(2, "chat-1"))
+	require.ErrorIs(t, err, core.ErrOutcomeUnknown)
+	again, err := s.Create(t.Context(), draft(2, "chat-1"))
+	require.NoError(t, err)
+	require.True(t, again.Existing)
+	rows, err := s.DeliveriesOf(t.Context(), again.Approval.ID)
+	require.NoError(t, err)
+	require.Len(t, rows, 1)
+}
+
+// The commit of any other write: unknown, and not repeated.
+func TestALostCommit(t *testing.T) {
+	t.Parallel()
+	s, _, _ := cut(t)
+	for name, c := range map[string]struct {
+		lose int32
+		want error
+	}{"answer": {loseAnswer, core.ErrOutcomeUnknown}, "request": {loseRequest, core.ErrOutcomeUnknown}} {
+		conn, err := s.acquire(t.Context())
+		require.NoError(t, err)
+		x := &tx{ctx: t.Context(), conn: conn, store: s}
+		_, err = x.begin()
+		require.NoError(t, err)
+		_, err = x.Exec(`INSERT INTO spent_ids (id) VALUES (?)`, name)
+		require.NoError(t, err)
+		tap, ok := conn.Conn().PgConn().Conn().(*tapped)
+		require.True(t, ok)
+		tap.wire.lose.Store(c.lose)
+		require.ErrorIs(t, x.commit(), c.want, name)
+		conn.Release()
+	}
+}
