@@ -15,8 +15,7 @@ func (t *Table) Hot() map[string]Statement {
 	const limit = 50
 	list := func(q core.ListQuery) Statement {
 		q.Limit = limit
-		query, args := listStatement(t, q, 1)
-		return Statement{query, args}
+		return t.List(q, 1)
 	}
 	one := func(query string, args ...any) Statement { return Statement{query, args} }
 	reviewer := &core.Principal{ID: "bob", Role: core.RoleReviewer}
@@ -52,4 +51,10 @@ func (t *Table) Hot() map[string]Statement {
 		"unconverged":     one(sqlUnconverged),
 		"forgotten":       one(t.markForgotten, now, now),
 	}
+}
+
+// List is the statement of one page of a list at a time.
+func (t *Table) List(q core.ListQuery, now core.Millis) Statement {
+	query, args := listStatement(t, q, now)
+	return Statement{query, args}
 }

@@ -1,0 +1,137 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/saysohq/sayso/core"
+	"github.com/saysohq/sayso/core/store/internal/record"
+)
+
+// grown fills a database with copies of one question and its two cards: all of them
+// pending at first, then all but the newest of every so many denied and their cards
+// closed.
+func grown(t *testing.T, rows, every int) *Store {
+	t.Helper()
+	s := opened(t)
+	made, err := s.Create(t.Context(), draft(0, "chat-1", "chat-2"))
+	require.NoError(t, err)
+	columns, _ := s.Table().Columns()
+	list := make([]string, len(columns))
+	for i, c := range columns {
+		switch list[i] = "a." + c; c {
+		case "id":
+			list[i] = "'copy-' || lpad(n::text, 9, '0')"
+		case "ref":
+			list[i] = "lpad(n::text, 43, '0')"
+		case "created_at", "updated_at", "expires_at":
+			list[i] = "a." + c + " + n"
+		}
+	}
+	for _, q := range []string{
+		"INSERT INTO approvals (" + strings.Join(columns, ", ") + ") SELECT " + strings.Join(list, ", ") +
+			" FROM approvals a, generate_series(1, $1::int) n",
+		`INSERT INTO deliveries (id, approval_id, channel, account, destination, address, locator, state, shown_revision, due_at, give_up_at, created_at, updated_at)
+			SELECT 'card-' || n || '-' || m, 'copy-' || lpad(n::text, 9, '0'), 'telegram', 'bot', 'chat', 'chat-' || m, n || '/' || m,
+				'open', 1, NULL, 1, 1, 1 FROM generate_series(1, $1::int) n, generate_series(1, 2) m`,
+		`INSERT INTO events (seq, approval_id, revision, type, runtime, created_at, payload)
+			SELECT n, 'copy-' || lpad(n::text, 9, '0'), 1, 'approval.requested', 'builder', n, '{}' FROM generate_series(1, $1::int) n`,
+	} {
+		_, err := s.pool.Exec(t.Context(), q, rows)
+		require.NoError(t, err)
+	}
+	if every > 0 {
+		_, err = s.pool.Exec(t.Context(), `UPDATE approvals SET status = 'denied', decision = 'deny', reason = 'no-route', resolver_kind = 'system',
+			resolved_at = updated_at, revision = 2, card_revision = 2 WHERE id LIKE 'copy-%' AND right(id, 9)::int % $1 <> 0`, every)
+		require.NoError(t, err)
+		_, err = s.pool.Exec(t.Context(), `UPDATE deliveries d SET state = 'closed', outcome = 'replaced', shown_revision = 2
+			FROM approvals a WHERE a.id = d.approval_id AND a.status = 'denied'`)
+		require.NoError(t, err)
+	}
+	// The indexes are as they would be had the rows come and gone one after another.
+	run(t, s.pool.Config().ConnString(), "REINDEX TABLE approvals", "REINDEX TABLE deliveries", "VACUUM ANALYZE")
+	require.NotEmpty(t, made.Approval.ID)
+	return s
+}
+
+// node is the part of a plan that the rules look at.
+type node struct {
+	Type     string  `json:"Node Type"`
+	Relation string  `json:"Relation Name"`
+	Index    string  `json:"Index Name"`
+	Hit      int     `json:"Shared Hit Blocks"`
+	Read     int     `json:"Shared Read Blocks"`
+	Rows     float64 `json:"Actual Rows"`
+	Plans    []node  `json:"Plans"`
+}
+
+func (n node) walk(visit func(node)) {
+	visit(n)
+	for _, p := range n.Plans {
+		p.walk(visit)
+	}
+}
+
+// explain runs a statement and undoes it.
+func explain(t *testing.T, s *Store, c record.Statement) node {
+	t.Helper()
+	tx, err := s.pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, tx.Rollback(context.Background())) }()
+	var text string
+	err = tx.QueryRow(t.Context(), "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+s.texts.of(c.Query), append([]any{pgx.QueryExecModeExec}, c.Args...)...).Scan(&text)
+	require.NoError(t, err, c.Query)
+	var plans []struct{ Plan node }
+	require.NoError(t, json.Unmarshal([]byte(text), &plans))
+	return plans[0].Plan
+}
+
+// No hot statement reads a table that grows with retention from end to end. In a
+// young install, where all is pending and nothing is retained yet, this is asked of
+// what runs for every question, answer and look; counts of all that is live read
+// all that is live.
+func TestHotStatementsUseTheirIndexes(t *testing.T) {
+	t.Parallel()
+	live := []string{"unconverged", "forgotten", "pending limit", "lapsed", "silent", "due", "anything due"}
+	for name, every := range map[string]int{"all pending": 0, "one in two pending": 2, "one in a hundred pending": 100} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := grown(t, 20_000, every)
+			for name, c := range s.Table().Hot() {
+				if every < 100 && slices.Contains(live, name) {
+					continue
+				}
+				explain(t, s, c).walk(func(n node) {
+					growing := n.Relation == "approvals" || n.Relation == "deliveries" || n.Relation == "events"
+					require.False(t, growing && n.Type == "Seq Scan", "%s reads all of %s", name, n.Relation)
+				})
+			}
+		})
+	}
+}
+
+// A page of 50 costs at most 100 pages of the database, also while most rows are
+// pending.
+func TestListStaysCheap(t *testing.T) {
+	t.Parallel()
+	for name, every := range map[string]int{"all pending": 0, "one in two pending": 2, "one in ten pending": 10} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := grown(t, 20_000, every)
+			for _, q := range []core.ListQuery{
+				{Status: core.StatusPending}, {Status: core.StatusPending, Runtime: "builder"}, {}, {Runtime: "builder"},
+			} {
+				q.Limit = 50
+				n := explain(t, s, s.Table().List(q, core.Millis(1)))
+				require.LessOrEqual(t, n.Hit+n.Read, 100, "%+v", q)
+				require.InDelta(t, 51, n.Rows, 0, "%+v", q)
+			}
+		})
+	}
+}
