@@ -43,7 +43,7 @@ import (
 //	a forwarded copy            TestBadClicks          callbacks.TestClicksThatAreNotOnTheirCard, channeltest
 //	another card's payload      TestBadClicks          callbacks.TestClicksThatAreNotOnTheirCard, channeltest
 //	a message we never sent     TestBadClicks          callbacks.TestClicksThatAreNotOnTheirCard, storetest
-//	bad pushes             TestBadPushes          the rooms' FuzzPushed..., FuzzWebhook, FuzzFrame, FuzzRead
+//	bad pushes                  TestBadPushes          the rooms' FuzzPushed..., FuzzWebhook, FuzzFrame, FuzzRead
 //	a full disk                 (needs a disk to fill) sqlite.TestDiskFull: no half-written row, at each place of a batch;
 //	                                                   gateway.TestResolveRefusals: 507; callbacks.TestNothingRecordedIsSaidSo
 //	a read-only data folder     TestStartRefuses       sqlite.TestOpenRefusesAReadOnlyFolder
