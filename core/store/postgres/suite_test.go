@@ -68,9 +68,14 @@ func TestSuite(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Harness { return newHarness(t, PoolerNone) })
 }
 
-func TestSuiteWithoutSessions(t *testing.T) {
+// The whole suite once more through a real PgBouncer in transaction mode: no session
+// outlives its transaction, and nothing is prepared.
+func TestSuiteThroughPgBouncer(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, func(t *testing.T) storetest.Harness { return newHarness(t, PoolerTransaction) })
+	through := server.Bouncer(t)
+	storetest.Run(t, func(t *testing.T) storetest.Harness {
+		return newHarness(t, PoolerTransaction, through)
+	})
 }
 
 func TestModel(t *testing.T) {
@@ -86,7 +91,7 @@ type harness struct {
 	spoil func()        // The database is not fit for another test.
 }
 
-func newHarness(t *testing.T, p Pooler) *harness {
+func newHarness(t *testing.T, p Pooler, through ...func(dsn string) string) *harness {
 	t.Helper()
 	dsn, spoil := server.Lend(t)
 	raw, err := pgxpool.New(context.Background(), dsn)
@@ -94,6 +99,9 @@ func newHarness(t *testing.T, p Pooler) *harness {
 	t.Cleanup(raw.Close)
 	h := &harness{raw: raw, spoil: spoil, cfg: config(dsn)}
 	h.cfg.Pooler, h.cfg.clock = p, testClock
+	for _, by := range through {
+		h.cfg.DSN = by(h.cfg.DSN)
+	}
 	h.open(t)
 	t.Cleanup(func() { require.NoError(t, h.store.Close()) })
 	return h

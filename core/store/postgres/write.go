@@ -51,7 +51,7 @@ func (s *Store) retry(ctx context.Context, attempt func() error) error {
 		if !errors.As(err, &again) {
 			return err
 		}
-		wait := time.NewTimer(pause + rand.N(pause))
+		wait := time.NewTimer(pause + rand.N(pause)) //nolint:gosec // Two that met are to part; nothing is guessed.
 		select {
 		case <-wait.C:
 			continue

@@ -8,7 +8,8 @@
 // what stands here once, so that two databases cannot disagree about it.
 //
 // Locks are part of that function, in the one order of the deployment: instance,
-// run, agent, person; then approvals in id order; then deliveries in id order.
+// run, agent, person; then approvals in id order; then the names
+// of messages; then deliveries in id order.
 // Whatever completes, releases, adopts or adds a delivery first locks its approval
 // as a statement of its own: for share to record, for update wherever the write may
 // change the approval, never one and then the other. Where a single writer has the

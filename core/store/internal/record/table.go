@@ -37,10 +37,10 @@ type Table struct {
 	run, code, failures, job [2]string
 	delivery                 string
 
-	claim, nextDue                      string
-	block, breakRoute, markForgotten    string
-	markDue, awaitAnswer                string
-	identitiesOf, listed, listedPending string
+	claim, nextDue                   string
+	block, breakRoute, markForgotten string
+	markDue, awaitAnswer             string
+	identitiesOf                     string
 }
 
 func newTable(d Dialect) *Table {

@@ -10,6 +10,8 @@
 // ends in whatever way, killed included, a small shell stops the server and removes
 // the folder.
 //
+// [Server.Bouncer] puts a real PgBouncer in transaction mode before the server.
+//
 // What it does not do: it never skips. Where PostgreSQL is not installed a test
-// fails with the name of the package to install. It is for tests alone.
+// fails with the name of the package to install (postgresql, pgbouncer). It is for tests alone.
 package postgrestest

@@ -111,12 +111,6 @@ func (s *Server) DSN(database string) string {
 	return "postgres:///" + database + "?" + q.Encode()
 }
 
-// Folder is where the server's socket is.
-func (s *Server) Folder() string { return s.folder }
-
-// User is the name to connect as; it needs no password.
-func (s *Server) User() string { return superuser }
-
 // Close stops the server and removes its folder. A server that never started is
 // closed already.
 func (s *Server) Close() error {
@@ -127,7 +121,7 @@ func (s *Server) Close() error {
 	if err := s.leash.Close(); err != nil {
 		return fmt.Errorf("let go of PostgreSQL: %w", err)
 	}
-	<-s.ended // The shell's own verdict: a stopped server is what was asked for.
+	_ = <-s.ended // The shell's own verdict: a stopped server is what was asked for.
 	return nil
 }
 
@@ -226,7 +220,7 @@ func (s *Server) run(ctx context.Context, bin string, as *syscall.Credential) er
 	for _, setting := range append(settings, s.options.Settings...) {
 		args = append(args, "-c", setting)
 	}
-	cmd := exec.Command("/bin/sh", args...) //nolint:noctx // It lives as long as its leash.
+	cmd := exec.Command("/bin/sh", args...) // It lives as long as its leash.
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: as}
 	var told bytes.Buffer
