@@ -31,7 +31,7 @@ type call struct {
 	throttled bool           // Its turn was taken from the caller's budget already.
 	rested    *core.Approval // What it has waited for already; nil when it did not.
 	aside     bool           // It is handled on a goroutine of its own, and may rest.
-	rest      func()         // What is left to do after that; see later.
+	rester    rester         // What is left to do after that; see later.
 }
 
 type callKey struct{}
@@ -56,13 +56,15 @@ type edge struct {
 
 // ServeHTTP keeps the access log, content-free, with the route instead of the path
 // and nothing of the query or the headers. A request that may have to wait is
-// handled aside, and its rest here, where little else stands on the stack.
+// handled aside, and rests here, where little else stands on the stack. Frames count
+// twice: beyond 4 KiB a stack doubles, and the runtime starts goroutines with what
+// the average one holds, also those that watch the connections.
 func (e *edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := e.arrive(w, r)
 	defer c.leave()
 	c.pass()
-	if c.rest != nil {
-		c.rest()
+	if c.rester != nil {
+		c.rester.rest()
 	}
 }
 
@@ -83,10 +85,19 @@ func (e *edge) arrive(w http.ResponseWriter, r *http.Request) *call {
 
 // leave answers a panic and writes the access log.
 func (c *call) leave() {
-	defer c.log()
+	defer c.logged()
 	if v := recover(); v != nil {
 		c.panicked(v)
 	}
+}
+
+// logged logs, aside for those who may poll again on this connection.
+func (c *call) logged() {
+	if c.aside {
+		aside(c.log)
+		return
+	}
+	c.log()
 }
 
 func (c *call) log() {
@@ -139,6 +150,7 @@ func (c *call) guard(fn func()) {
 // panicked answers a panic with 500 and logs where it happened, not what it said:
 // the value may hold anything.
 func (c *call) panicked(v any) {
+	c.rester = nil
 	if v == http.ErrAbortHandler { //nolint:errorlint // The documented way to compare it.
 		panic(v)
 	}
@@ -220,8 +232,11 @@ func (g *Gateway) serve(mux *http.ServeMux, w http.ResponseWriter, r *http.Reque
 	}
 	c := callOf(r.Context())
 	c.route = pattern
-	if pattern == restRoute && c.aside && g.rest(c, w, r) {
-		return
+	if pattern == restRoute && c.aside {
+		if p := g.newPoll(c, w, r); p != nil {
+			c.later(p)
+			return
+		}
 	}
 	mux.ServeHTTP(w, r)
 }

@@ -1,12 +1,16 @@
 // Package gateway is the HTTP edge: the JSON API under /v1, the page that people
 // open, the health and metrics mounts, and the server that carries them.
 //
-// A request passes, in this order: its id, the access log, panic recovery, the
-// security headers, the host allow-list, the clocks of the connection, the body
-// limits, authentication (core/people), the rate limit of its runtime, and only
-// then an operation. An operation decodes, calls one method of one small
-// interface and projects the record that came back. The gateway keeps no state
-// of an approval: whatever it answers was read for that answer.
+// A request passes, in this order: its id, the access log, panic recovery, the host
+// allow-list, the clocks of the connection, the body limits, authentication
+// (core/people), the rate limit of its runtime, and only then an operation. An
+// operation decodes, calls one method of one small interface and projects the
+// record that came back. The gateway keeps no state of an approval: whatever it
+// answers was read for that answer. The security headers come when it begins.
+//
+// Callers wait by the thousand, for minutes each. They rest at the edge, after the
+// chain has returned and before the operation is called, and all work for them is
+// done aside: their goroutines never need more than 4 KiB of stack.
 //
 // What the package promises: every error is an RFC 9457 problem with a stable
 // code and never repeats a value that the caller sent, unknown and unauthorised

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -29,17 +30,19 @@ type following struct {
 	*stream
 	pages  *Pages
 	r      *http.Request
+	ctx    context.Context //nolint:containedctx // The request's; it lives as long.
 	caller core.Caller
 	wait   approvals.WaitRequest
-	over   bool // There is nothing more to hear.
+	failed error // Of the last wait.
+	over   bool  // There is nothing more to hear.
 }
 
 // events tells an open page to look again, starting from the revision that it
 // shows.
 func (p *Pages) events(w http.ResponseWriter, r *http.Request) {
-	f := &following{stream: &stream{w: w, rc: http.NewResponseController(w), now: p.deps.Now}, pages: p, r: r}
+	f := &following{stream: &stream{w: w, rc: http.NewResponseController(w), now: p.deps.Now}, pages: p, r: r, ctx: r.Context()}
 	if f.open() {
-		callOf(r.Context()).later(f.follow)
+		callOf(r.Context()).later(f)
 	}
 }
 
@@ -88,19 +91,19 @@ func (f *following) open() bool {
 	return f.err == nil
 }
 
-// follow announces changes until the answer is final, the right is lost, the
-// connection ends or the replica stops. All that needs stack runs aside.
-func (f *following) follow() {
+// rest announces changes until the answer is final, the right is lost, the
+// connection ends or the replica stops.
+func (f *following) rest() {
 	for !f.over {
-		_, err := f.pages.deps.Approvals.Await(f.r.Context(), &f.caller, &f.wait)
-		aside(func() { f.announce(err) })
+		_, f.failed = f.pages.deps.Approvals.Await(f.ctx, &f.caller, &f.wait)
+		aside(f.announce)
 	}
 }
 
 // announce says what a wait has brought. Session and person are read anew for every
 // turn, before anything is announced.
-func (f *following) announce(err error) {
-	p, ctx := f.pages, f.r.Context()
+func (f *following) announce() {
+	p, ctx, err := f.pages, f.ctx, f.failed
 	select {
 	case <-p.deps.Stopping:
 		f.over = true

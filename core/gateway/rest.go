@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"bytes"
+	"context"
 	"net/http"
 	"net/url"
 	"path"
@@ -20,42 +22,62 @@ func mayRest(r *http.Request) bool {
 	return r.Method == http.MethodGet && (strings.Contains(r.URL.RawQuery, "wait=") || strings.HasSuffix(r.URL.Path, "/events"))
 }
 
-// later runs fn when everything that stands between the server and this handler has
-// returned, and its frames are gone: a goroutine keeps the stack that it once
-// needed, and thousands wait at a time. The handler must not do anything after it.
-// Outside the chain fn runs at once.
-func (c *call) later(fn func()) {
+// rester is what waits for minutes, by the thousand. A goroutine keeps the stack
+// that it once needed: rest does aside whatever needs more than a wait.
+type rester interface{ rest() }
+
+// later lets what rests begin when everything that stands between the server and
+// this handler has returned, and its frames are gone. The handler must not do
+// anything after it. Outside the chain it begins at once.
+func (c *call) later(r rester) {
 	if !c.aside {
-		fn()
+		r.rest()
 		return
 	}
-	c.rest = fn
+	c.rester = r
 }
 
-// rest lets a long poll wait in front of the API's own machinery instead of within
-// it, and keeps the record that it waited for with the call; false leaves the
-// request to the operation.
-//
-// It answers nothing: whatever is wrong with the request, the operation behind it
-// finds as well and says so. The bearer is looked at again after the wait.
-func (g *Gateway) rest(c *call, w http.ResponseWriter, r *http.Request) bool {
+// poll is a long poll, which waits in front of the API's own machinery instead of
+// within it.
+type poll struct {
+	call    *call
+	ctx     context.Context //nolint:containedctx // The request's; it lives as long.
+	request *approvals.WaitRequest
+	w       http.ResponseWriter
+	r       *http.Request
+}
+
+// newPoll admits a long poll; nil leaves the request to the operation: whatever is
+// wrong with it, the operation finds as well and says so.
+func (g *Gateway) newPoll(c *call, w http.ResponseWriter, r *http.Request) *poll {
 	request, ok := restOf(r)
 	if !ok || g.identify(r) != nil || g.throttle(nil, r) != nil {
-		return false
+		return nil
 	}
 	c.throttled = true
 	g.hold(r.Context(), request.For)
-	answer := func() {
-		aside(func() { c.guard(func() { g.mux.ServeHTTP(w, r) }) })
+	return &poll{call: c, ctx: r.Context(), request: request, w: w, r: r}
+}
+
+// rest waits, and keeps the record that it waited for with the call. The operation
+// answers; it looks at the bearer again.
+func (p *poll) rest() {
+	a, err := p.call.edge.deps.Approvals.Await(p.ctx, &p.call.caller, p.request)
+	if err == nil {
+		p.call.rested = a
 	}
-	ctx := r.Context()
-	c.later(func() {
-		if a, err := g.deps.Approvals.Await(ctx, &c.caller, request); err == nil {
-			c.rested = a
-		}
-		answer()
+	p.answer()
+}
+
+//go:noinline
+func (p *poll) answer() {
+	aside(func() {
+		p.call.guard(func() {
+			all := &whole{ResponseWriter: p.w}
+			p.call.edge.mux.ServeHTTP(all, p.r)
+			all.send()
+		})
 	})
-	return true
 }
 
 // aside runs fn on a goroutine of its own and waits for it: what fn needs of stack
@@ -71,6 +93,35 @@ func aside(fn func()) {
 	}()
 	if v := <-done; v != nil {
 		panic(v)
+	}
+}
+
+// whole keeps an answer until it is complete and then sends it at once, so that the
+// server has nothing left to write: on the connection's own goroutine that would
+// take twice the stack of a wait, and a caller polls again on the same connection.
+type whole struct {
+	http.ResponseWriter
+	status int
+	body   bytes.Buffer
+}
+
+// WriteHeader keeps the status.
+func (a *whole) WriteHeader(status int) { a.status = status }
+
+// Write keeps the body.
+func (a *whole) Write(b []byte) (int, error) { return a.body.Write(b) }
+
+// Unwrap lets http.ResponseController reach the connection.
+func (a *whole) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+// send sends it. Where that fails the caller is gone.
+func (a *whole) send() {
+	a.Header().Set("Content-Length", strconv.Itoa(a.body.Len()))
+	if a.status != 0 {
+		a.ResponseWriter.WriteHeader(a.status)
+	}
+	if _, err := a.ResponseWriter.Write(a.body.Bytes()); err == nil {
+		_ = http.NewResponseController(a.ResponseWriter).Flush()
 	}
 }
 

@@ -1,10 +1,13 @@
 package gateway_test
 
 import (
+	"bufio"
 	"context"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -70,5 +73,36 @@ func TestLongPollPanics(t *testing.T) {
 		require.NotContains(t, e.log.String(), mark)
 		require.Contains(t, e.log.String(), "rest_test.go", "where it happened is logged")
 		require.Contains(t, e.log.String(), `"status":500`)
+	}
+}
+
+// What comes after a wait is one whole answer, however long, and the connection
+// stays for the next poll.
+func TestLongPollsShareAConnection(t *testing.T) {
+	t.Parallel()
+	e := newEdge(t, func(_ *gateway.Config, d *gateway.Deps) {
+		d.Now = time.Now
+		d.AgentText = func(core.Approval) string { return strings.Repeat("long ", 10_000) }
+	})
+	e.service.wait = func(context.Context, core.Caller, approvals.WaitRequest) (core.Approval, error) {
+		return sampleApproval("id-1"), nil
+	}
+	r := run(t, e)
+	request := r.request("GET", "/v1/approvals/id-1?wait=60s") + "\r\n"
+	c := r.send(t, request)
+	require.NoError(t, c.SetReadDeadline(time.Now().Add(20*time.Second)))
+	answers := bufio.NewReader(c)
+	for range 3 {
+		resp, err := http.ReadResponse(answers, nil)
+		require.NoError(t, err)
+		body, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		require.Equal(t, http.StatusOK, resp.StatusCode)
+		require.EqualValues(t, len(body), resp.ContentLength)
+		require.Greater(t, len(body), 50_000)
+		require.NotEmpty(t, resp.Header.Get("X-Request-Id"))
+		_, err = io.WriteString(c, request)
+		require.NoError(t, err)
 	}
 }
