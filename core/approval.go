@@ -1,6 +1,9 @@
 package core
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // Times of the record. Figures: design section 2, K2, R203.
 const (
@@ -174,12 +177,7 @@ func (a *Approval) Offers(d Decision) bool {
 	if d == DecisionDeny {
 		return true
 	}
-	for _, o := range a.Offered {
-		if o == d {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(a.Offered, d)
 }
 
 // Due reports whether a pending approval's deadline has come.

@@ -1,5 +1,7 @@
 package core
 
+import "slices"
+
 // Kind picks the renderer of an approval. The pair is closed and is never read
 // from the spelling of an id (R5, K4).
 type Kind string
@@ -124,12 +126,7 @@ func (r Reason) Of(s Status) bool {
 
 // Valid reports whether r is one of the closed set, ReasonNone included.
 func (r Reason) Valid() bool {
-	for _, s := range []Status{StatusPending, StatusAllowed, StatusDenied, StatusExpired, StatusCancelled} {
-		if r.Of(s) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]Status{StatusPending, StatusAllowed, StatusDenied, StatusExpired, StatusCancelled}, r.Of)
 }
 
 // Execution is the second axis: what became of an allowed action (K6).

@@ -248,8 +248,10 @@ func closed(err error) error {
 	case 4004:
 		return &channels.Error{Class: core.FailureAuth, Op: opReceive, Whole: true, Detail: "the token is refused"}
 	case 4010, 4011, 4012, 4013, 4014:
-		return &channels.Error{Class: core.FailureAuth, Op: opReceive, Whole: true,
-			Detail: fmt.Sprintf("the gateway does not let this application in (code %d)", e.Code)}
+		return &channels.Error{
+			Class: core.FailureAuth, Op: opReceive, Whole: true,
+			Detail: fmt.Sprintf("the gateway does not let this application in (code %d)", e.Code),
+		}
 	case 4003, 4007, 4009:
 		return fmt.Errorf("closed with %d: %w", e.Code, errInvalid)
 	}

@@ -108,8 +108,7 @@ func (c *Channel) waitOut(ctx context.Context, e *channels.Error, tries int) err
 
 // asError is err as a classified error; anything else is temporary.
 func asError(err error) *channels.Error {
-	var e *channels.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*channels.Error](err); ok {
 		return e
 	}
 	return &channels.Error{Class: core.FailureTemporary, Op: opReceive, Detail: err.Error(), Err: err}

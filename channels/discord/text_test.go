@@ -88,8 +88,11 @@ func TestFacts(t *testing.T) {
 	m, whole := layout(presentation.Card{
 		Title: "t", Command: "ls", Class: core.ClassMoney,
 		Facts: []presentation.Fact{
-			{Label: "Agent", Value: "*Claude*"}, {Label: "Folder", Value: "/srv/a_b", Code: true}, {Label: "Tick", Value: "a`b", Code: true},
-			{Label: "Expires", Value: "14:00 UTC", Time: at}, {Label: "Empty", Value: " "},
+			{Label: "Agent", Value: "*Claude*"},
+			{Label: "Folder", Value: "/srv/a_b", Code: true},
+			{Label: "Tick", Value: "a`b", Code: true},
+			{Label: "Expires", Value: "14:00 UTC", Time: at},
+			{Label: "Empty", Value: " "},
 		},
 	})
 	require.True(t, whole)

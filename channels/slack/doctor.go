@@ -87,7 +87,7 @@ func (c *Channel) granted(ctx context.Context) ([]string, *channels.Error) {
 		return nil, failed
 	}
 	var list []string
-	for _, s := range strings.Split(header.Get("X-OAuth-Scopes"), ",") {
+	for s := range strings.SplitSeq(header.Get("X-OAuth-Scopes"), ",") {
 		if s = strings.TrimSpace(s); s != "" {
 			list = append(list, s)
 		}

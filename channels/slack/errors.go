@@ -149,8 +149,7 @@ func (c *Channel) call(ctx context.Context, op string, run func(context.Context)
 
 // asError is err as a classified error; anything else is temporary.
 func asError(err error) *channels.Error {
-	var e *channels.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*channels.Error](err); ok {
 		return e
 	}
 	return &channels.Error{Class: core.FailureTemporary, Err: err}

@@ -59,8 +59,10 @@ func goldenCards() map[string]presentation.Card {
 		ApprovalID: "a", Kind: core.KindExec, Status: core.StatusPending, Title: "Claude wants to run a command", Pill: "Reaches out",
 		Command: "ssh prod 'systemctl restart api'",
 		Facts: []presentation.Fact{
-			{Label: "Agent", Value: "Claude"}, {Label: "Runs in", Value: "/srv/api", Code: true},
-			{Label: "Expires", Value: "14:30 UTC"}, {Label: "Fingerprint", Value: "fvyrmqvx", Code: true},
+			{Label: "Agent", Value: "Claude"},
+			{Label: "Runs in", Value: "/srv/api", Code: true},
+			{Label: "Expires", Value: "14:30 UTC"},
+			{Label: "Fingerprint", Value: "fvyrmqvx", Code: true},
 		},
 		Marks: []string{"Some values are hidden."}, CutMark: "Not all of it fits here. Review it before you allow it.",
 		Actions:    []core.Action{decide(core.DecisionAllowOnce, "Allow once"), decide(core.DecisionAllowAlways, "Always allow ssh to prod"), deny, note, review},

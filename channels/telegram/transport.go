@@ -82,8 +82,7 @@ type limited struct {
 
 // strip removes the URL, and the token wherever else it may stand.
 func (c *client) strip(err error) error {
-	var named *url.Error
-	if errors.As(err, &named) {
+	if named, ok := errors.AsType[*url.Error](err); ok {
 		err = named.Err
 	}
 	if secret := c.secret(); strings.Contains(err.Error(), secret) {

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/saysohq/sayso/cmd/internal/app"
@@ -22,8 +23,8 @@ type connection struct {
 
 // variable reads one variable of the environment.
 func (c *connection) variable(name string) string {
-	for i := len(c.env.environ) - 1; i >= 0; i-- {
-		if v, ok := strings.CutPrefix(c.env.environ[i], name+"="); ok {
+	for _, v := range slices.Backward(c.env.environ) {
+		if v, ok := strings.CutPrefix(v, name+"="); ok {
 			return v
 		}
 	}

@@ -80,17 +80,18 @@ func places(ds []api.Delivery) string {
 			waiting++
 		}
 	}
-	text := "; on the page"
+	var text strings.Builder
+	text.WriteString("; on the page")
 	for _, c := range []core.Surface{core.SurfaceTelegram, core.SurfaceSlack, core.SurfaceDiscord} {
 		if shown[c] > 0 {
-			text += fmt.Sprintf(", %s (%d)", c, shown[c])
+			text.WriteString(fmt.Sprintf(", %s (%d)", c, shown[c]))
 		}
 	}
 	if waiting > 0 {
-		text += fmt.Sprintf(", %d on the way", waiting)
+		text.WriteString(fmt.Sprintf(", %d on the way", waiting))
 	}
 	if failed > 0 {
-		text += fmt.Sprintf(", %d not delivered", failed)
+		text.WriteString(fmt.Sprintf(", %d not delivered", failed))
 	}
-	return text
+	return text.String()
 }

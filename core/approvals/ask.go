@@ -27,7 +27,7 @@ func (s *Service) Ask(ctx context.Context, c core.Caller, ask Ask) (Asked, error
 	if err := validateAsk(&ask); err != nil {
 		return Asked{}, err
 	}
-	draft, detail, err := s.describe(ctx, c, &ask)
+	draft, detail, err := s.describe(c, &ask)
 	if err != nil {
 		return Asked{}, err
 	}
@@ -46,7 +46,7 @@ func (s *Service) Ask(ctx context.Context, c core.Caller, ask Ask) (Asked, error
 
 // describe builds everything of the row that does not depend on policy. The raw
 // arguments are not reachable from its result.
-func (s *Service) describe(ctx context.Context, c core.Caller, ask *Ask) (core.Approval, core.Detail, error) {
+func (s *Service) describe(c core.Caller, ask *Ask) (core.Approval, core.Detail, error) {
 	d, err := s.deps.Describer.Describe(core.RawAction{
 		Kind: ask.Kind, Title: ask.Title, Summary: ask.Operation.Summary, Agent: ask.Agent,
 		Tool: ask.Operation.Tool, Operation: ask.Operation.Name,

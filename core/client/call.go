@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -74,8 +75,7 @@ func cause(ctx context.Context, err error) error {
 // worthRepeating says whether another attempt may fare better and means the same,
 // and how long the service asked to stay away.
 func worthRepeating(err error, repeatable bool) (after time.Duration, again bool) {
-	var answered *Error
-	if errors.As(err, &answered) {
+	if answered, ok := errors.AsType[*Error](err); ok {
 		switch answered.Status {
 		case http.StatusTooManyRequests: // Nothing was done.
 			return answered.RetryAfter, true
@@ -150,8 +150,7 @@ func decode(resp *http.Response, body []byte, into any) error {
 
 // withoutURL drops the address from a transport's error: paths hold callers' ids.
 func withoutURL(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err
 	}
 	return err
@@ -159,12 +158,12 @@ func withoutURL(err error) error {
 
 // path joins literal parts, which begin with a slash, and ids, which are escaped.
 func path(parts ...string) string {
-	out := ""
+	var out strings.Builder
 	for i, p := range parts {
 		if i%2 == 1 {
 			p = url.PathEscape(p)
 		}
-		out += p
+		out.WriteString(p)
 	}
-	return out
+	return out.String()
 }

@@ -201,7 +201,7 @@ func TestABurnedOrOldCodeIsUseless(t *testing.T) {
 	}
 	burned, disabled, old := issue("ada"), issue("bob"), issue("ada")
 	require.NoError(t, b.BurnCode(t.Context(), strings.ToLower(burned)))
-	_, err := b.ChangePerson(t.Context(), admin, core.ChangePrincipal{ID: "bob", Disabled: ptr(true)})
+	_, err := b.ChangePerson(t.Context(), admin, core.ChangePrincipal{ID: "bob", Disabled: new(true)})
 	require.NoError(t, err)
 	b.store.now += core.CodeLife
 	for _, code := range []string{burned, disabled, old} {

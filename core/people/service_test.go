@@ -59,7 +59,8 @@ func machine(scopes ...core.Scope) core.Caller {
 	return core.Caller{Token: &core.Token{ID: "t1", Runtime: "local", Scopes: scopes}}
 }
 
-func ptr[T any](v T) *T { return &v }
+//go:fix inline
+func ptr[T any](v T) *T { return new(v) }
 
 // terminal is the person on the command line.
 func terminal(c core.Caller) core.Caller {
@@ -81,7 +82,7 @@ func TestWhoMayAdminister(t *testing.T) {
 			return err
 		}},
 		"rename": {false, false, func(b bench, t *testing.T, by core.Caller) error {
-			_, err := b.ChangePerson(t.Context(), by, core.ChangePrincipal{ID: "bob", Name: ptr("B")})
+			_, err := b.ChangePerson(t.Context(), by, core.ChangePrincipal{ID: "bob", Name: new("B")})
 			return err
 		}},
 		"role": {false, false, func(b bench, t *testing.T, by core.Caller) error {
@@ -89,15 +90,15 @@ func TestWhoMayAdminister(t *testing.T) {
 			return err
 		}},
 		"disable": {true, false, func(b bench, t *testing.T, by core.Caller) error {
-			_, err := b.ChangePerson(t.Context(), by, core.ChangePrincipal{ID: "bob", Disabled: ptr(true)})
+			_, err := b.ChangePerson(t.Context(), by, core.ChangePrincipal{ID: "bob", Disabled: new(true)})
 			return err
 		}},
 		"enable": {false, false, func(b bench, t *testing.T, by core.Caller) error {
-			_, err := b.ChangePerson(t.Context(), by, core.ChangePrincipal{ID: "bob", Disabled: ptr(false)})
+			_, err := b.ChangePerson(t.Context(), by, core.ChangePrincipal{ID: "bob", Disabled: new(false)})
 			return err
 		}},
 		"disable and promote": {false, false, func(b bench, t *testing.T, by core.Caller) error {
-			_, err := b.ChangePerson(t.Context(), by, core.ChangePrincipal{ID: "bob", Disabled: ptr(true), Role: ptr(core.RoleAdmin)})
+			_, err := b.ChangePerson(t.Context(), by, core.ChangePrincipal{ID: "bob", Disabled: new(true), Role: ptr(core.RoleAdmin)})
 			return err
 		}},
 		"list people": {true, false, func(b bench, t *testing.T, by core.Caller) error {
@@ -175,7 +176,7 @@ func TestWhoMayAdminister(t *testing.T) {
 			// Callers as an edge knew them a moment ago.
 			_, err := b.ChangePerson(t.Context(), operator, core.ChangePrincipal{ID: "eve", Role: ptr(core.RoleReviewer)})
 			require.NoError(t, err)
-			_, err = b.ChangePerson(t.Context(), operator, core.ChangePrincipal{ID: "dan", Disabled: ptr(true)})
+			_, err = b.ChangePerson(t.Context(), operator, core.ChangePrincipal{ID: "dan", Disabled: new(true)})
 			require.NoError(t, err)
 
 			unless := func(open bool) error {
@@ -235,7 +236,7 @@ func TestAuthenticate(t *testing.T) {
 		require.Empty(t, in.Session.Hash)
 		caller, err = b.Authenticate(t.Context(), in.Bearer.Reveal())
 		require.NoError(t, err)
-		want := core.Caller{Person: ptr(b.store.people["bob"]), Session: in.Session.ID, Surface: core.SurfacePage}
+		want := core.Caller{Person: new(b.store.people["bob"]), Session: in.Session.ID, Surface: core.SurfacePage}
 		if kind == core.SessionCLI {
 			want.Surface = core.SurfaceCLI
 		}
@@ -272,7 +273,7 @@ func TestWhatDoesNotHoldIsOneAnswer(t *testing.T) {
 	require.NoError(t, b.RevokeToken(t.Context(), admin, revoked.ID))
 	ended, disabled := signIn("bob"), signIn("dan")
 	require.NoError(t, b.SignOut(t.Context(), core.Caller{Person: &ended.Person, Session: ended.Session.ID}))
-	_, err := b.ChangePerson(t.Context(), admin, core.ChangePrincipal{ID: "dan", Disabled: ptr(true)})
+	_, err := b.ChangePerson(t.Context(), admin, core.ChangePrincipal{ID: "dan", Disabled: new(true)})
 	require.NoError(t, err)
 	b.store.now += 1000
 	bearers["revoked"], bearers["expired"] = revoked.Bearer.Reveal(), expired.Bearer.Reveal()
@@ -314,7 +315,7 @@ func TestPeopleOfTheMessengers(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "bob", in.Person.ID)
 
-	_, err = b.ChangePerson(t.Context(), operator, core.ChangePrincipal{ID: "bob", Disabled: ptr(true)})
+	_, err = b.ChangePerson(t.Context(), operator, core.ChangePrincipal{ID: "bob", Disabled: new(true)})
 	require.NoError(t, err)
 	for _, id := range []string{"U1", "U2"} { // Disabled people and strangers alike.
 		_, err = b.PrincipalByIdentity(t.Context(), "slack:T1", id)
@@ -342,7 +343,7 @@ func TestBadInputIsNamedAndNeverEchoed(t *testing.T) {
 	person("id", people.NewPerson{ID: value, Name: "N", Role: core.RoleViewer})
 	_, err := b.ChangePerson(t.Context(), operator, core.ChangePrincipal{ID: "ada", Role: ptr(core.Role(value))})
 	tests["change role"] = err
-	_, err = b.ChangePerson(t.Context(), operator, core.ChangePrincipal{ID: "ada", Name: ptr("")})
+	_, err = b.ChangePerson(t.Context(), operator, core.ChangePrincipal{ID: "ada", Name: new("")})
 	tests["change name"] = err
 	token := func(name string, n people.NewToken) {
 		_, err := b.IssueToken(t.Context(), operator, n)
@@ -385,7 +386,7 @@ func TestNamesAreSafeText(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, `Ada\u{202E}evil`, p.Name)
 	require.Regexp(t, `^[0-9a-f-]{36}$`, p.ID)
-	p, err = b.ChangePerson(t.Context(), operator, core.ChangePrincipal{ID: p.ID, Name: ptr(strings.Repeat("é", people.MaxName))})
+	p, err = b.ChangePerson(t.Context(), operator, core.ChangePrincipal{ID: p.ID, Name: new(strings.Repeat("é", people.MaxName))})
 	require.NoError(t, err)
 	require.Equal(t, strings.Repeat("é", people.MaxName), p.Name)
 }
@@ -446,10 +447,10 @@ func TestTheStoresRefusalsComeThrough(t *testing.T) {
 	b.add(t, "ada", core.RoleAdmin)
 	_, err := b.AddPerson(t.Context(), operator, people.NewPerson{ID: "ada", Name: "A", Role: core.RoleViewer})
 	require.ErrorIs(t, err, core.ErrIDTaken)
-	p, err := b.ChangePerson(t.Context(), operator, core.ChangePrincipal{ID: "ada", Disabled: ptr(true)})
+	p, err := b.ChangePerson(t.Context(), operator, core.ChangePrincipal{ID: "ada", Disabled: new(true)})
 	require.ErrorIs(t, err, core.ErrLastAdmin)
 	require.Equal(t, "ada", p.ID, "the person as they are comes back")
-	p, err = b.ChangePerson(t.Context(), operator, core.ChangePrincipal{ID: "ada", Revision: 9, Name: ptr("B")})
+	p, err = b.ChangePerson(t.Context(), operator, core.ChangePrincipal{ID: "ada", Revision: 9, Name: new("B")})
 	require.ErrorIs(t, err, core.ErrConflict)
 	require.Equal(t, int64(1), p.Revision)
 	_, err = b.IssueToken(t.Context(), operator, people.NewToken{Runtime: "ci", Scopes: []core.Scope{core.ScopeRead}, ActsFor: "Not an id"})

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gowebpki/jcs"
+
 	"github.com/saysohq/sayso/core"
 )
 

@@ -224,7 +224,7 @@ func TestCommandCannotFakeFacts(t *testing.T) {
 	t.Parallel()
 	d := describe(t, command(`{"command":"ls\n\nFolder: /safe","folder":"/etc\nExecutable: /bin/true"}`))
 	var facts []string
-	for _, l := range strings.Split(d.Detail.Text, "\n") {
+	for l := range strings.SplitSeq(d.Detail.Text, "\n") {
 		if strings.HasPrefix(l, "Folder: ") || strings.HasPrefix(l, "Executable: ") {
 			facts = append(facts, l)
 		}

@@ -81,8 +81,7 @@ func (*Redactor) Describe(a core.RawAction) (core.Described, error) {
 
 // invalid names the field of a ruleError.
 func invalid(field string, err error) error {
-	var rule ruleError
-	if errors.As(err, &rule) {
+	if rule, ok := errors.AsType[ruleError](err); ok {
 		return core.Invalid(field, "%s", string(rule))
 	}
 	return core.Invalid(field, "must be valid JSON")

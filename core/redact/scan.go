@@ -171,7 +171,7 @@ func (sc *scanner) add(from, to int) {
 
 // scheme hides the value after "Bearer" and "Basic" anywhere.
 func (sc *scanner) scheme(i int) int {
-	if i > 0 && (word.has(sc.s[i-1])) {
+	if i > 0 && word.has(sc.s[i-1]) {
 		return i + 1
 	}
 	name := ""

@@ -44,10 +44,10 @@ func headOf(s string, i int) string {
 // headOfList is the program and its subcommand of an argument list.
 func headOfList(argv []string, i int) string {
 	const words = 4
-	head := ""
+	var head strings.Builder
 	for _, arg := range argv[:min(i, words)] {
 		name := arg[strings.LastIndexByte(arg, '/')+1:]
-		head += name[:min(len(name), headBytes/words)] + " "
+		head.WriteString(name[:min(len(name), headBytes/words)] + " ")
 	}
-	return head
+	return head.String()
 }

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"mime/multipart"
 	"net"
@@ -401,9 +402,7 @@ func (s *Server) reply(w http.ResponseWriter, result any, refusal *apiError) {
 		if refusal.fields != nil {
 			body["errors"] = refusal.fields
 		}
-		for k, v := range refusal.extra {
-			body[k] = v
-		}
+		maps.Copy(body, refusal.extra)
 		if at, ok := refusal.extra["retry_after"]; ok {
 			h.Set("Retry-After", fmt.Sprint(at))
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"mime/multipart"
 	"net/http"
 	"net/url"
@@ -91,9 +92,7 @@ type params = map[string]any
 func send(t *testing.T, s *telegram.Server, chat int64, more params) string {
 	t.Helper()
 	p := params{"chat_id": chat, "text": "hello"}
-	for k, v := range more {
-		p[k] = v
-	}
+	maps.Copy(p, more)
 	a := call(t, s, "sendMessage", p)
 	require.True(t, a.OK, a.Description)
 	var m struct {
@@ -226,9 +225,7 @@ func TestEditing(t *testing.T) {
 	locator := send(t, s, person, params{"reply_markup": buttons("a")})
 	edit := func(locator string, more params) answer {
 		p := params{"chat_id": person, "message_id": strings.Split(locator, ":")[1], "text": "hello"}
-		for k, v := range more {
-			p[k] = v
-		}
+		maps.Copy(p, more)
 		return call(t, s, "editMessageText", p)
 	}
 	require.Contains(t, edit(locator, params{"reply_markup": buttons("a")}).Description, "message is not modified")

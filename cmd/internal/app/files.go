@@ -42,8 +42,7 @@ func makeFolder(path string) error {
 
 // cause drops the path that a file error repeats.
 func cause(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return path.Err
 	}
 	return err

@@ -143,8 +143,7 @@ func quiet(ctx context.Context, err error) error {
 
 // listenFault says what to do about an address in use.
 func listenFault(err error) error {
-	var op *net.OpError
-	if errors.As(err, &op) {
+	if op, ok := errors.AsType[*net.OpError](err); ok {
 		return fmt.Errorf("%w (is another service running? choose another address with --listen)", op.Err)
 	}
 	return err

@@ -7,6 +7,7 @@ import (
 	"html"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
@@ -177,9 +178,7 @@ func (r *running) try(ctx context.Context, c call) (answer, error) {
 	if c.bearer != "" {
 		req.Header.Set("Authorization", "Bearer "+c.bearer)
 	}
-	for name, values := range c.header {
-		req.Header[name] = values
-	}
+	maps.Copy(req.Header, c.header)
 	client := *r.browser
 	if c.signedOut {
 		client.Jar = nil

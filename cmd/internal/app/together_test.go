@@ -3,6 +3,7 @@ package app_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -159,9 +160,7 @@ func justNow(told string) bool {
 func (w *town) byPage(a *api.Approval, form url.Values, d core.Decision) attempt {
 	return attempt{"page", func(ctx context.Context) (given, error) {
 		filled := url.Values{"decision": {string(d)}}
-		for name, values := range form {
-			filled[name] = values
-		}
+		maps.Copy(filled, form)
 		got, err := w.try(ctx, call{method: http.MethodPost, path: "/approve/" + url.PathEscape(a.ID), body: filled.Encode()})
 		if err == nil && got.status != http.StatusSeeOther && got.status != http.StatusOK {
 			err = fmt.Errorf("the page answers with status %d", got.status)

@@ -31,7 +31,7 @@ func TestCitedRulesAreExplained(t *testing.T) {
 	require.NoError(t, err)
 	known := map[string]bool{}
 	for _, row := range explained.FindAllStringSubmatch(string(page), -1) {
-		for _, n := range strings.Split(row[1], ", ") {
+		for n := range strings.SplitSeq(row[1], ", ") {
 			require.False(t, known[n], "%s is explained twice", n)
 			known[n] = true
 		}
@@ -75,7 +75,7 @@ func cited(text string) []string {
 // expand turns "4-6, 9" into 4, 5, 6 and 9.
 func expand(list string) []string {
 	var all []string
-	for _, part := range strings.Split(strings.ReplaceAll(list, " and ", ", "), ", ") {
+	for part := range strings.SplitSeq(strings.ReplaceAll(list, " and ", ", "), ", ") {
 		from, to, ranged := strings.Cut(part, "-")
 		if !ranged {
 			to = from

@@ -6,14 +6,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/go-viper/mapstructure/v2"
 	"github.com/knadh/koanf/parsers/yaml"
 	"github.com/knadh/koanf/providers/env/v2"
 	"github.com/knadh/koanf/providers/file"
 	"github.com/knadh/koanf/v2"
-
-	"github.com/go-viper/mapstructure/v2"
 )
 
 // maxFile bounds the configuration file in bytes: nobody writes a megabyte, and an
@@ -115,8 +115,8 @@ func telegramFromEnviron(cfg *Config, environ []string) {
 
 func lookup(environ []string) func(string) string {
 	return func(key string) string {
-		for i := len(environ) - 1; i >= 0; i-- {
-			if v, ok := strings.CutPrefix(environ[i], key+"="); ok {
+		for _, e := range slices.Backward(environ) {
+			if v, ok := strings.CutPrefix(e, key+"="); ok {
 				return v
 			}
 		}
@@ -144,7 +144,7 @@ func DefaultData(environ []string) (string, error) {
 // that the decoder would repeat. The first result reports a mistyped key.
 func decodeFault(err error) (mistyped bool, fault error) {
 	var faults []error
-	for _, line := range strings.Split(err.Error(), "\n") {
+	for line := range strings.SplitSeq(err.Error(), "\n") {
 		parts := strings.SplitN(line, "'", 3)
 		where := ""
 		if len(parts) == 3 {

@@ -81,8 +81,7 @@ func (s *Seen) Receives(ref core.AccountRef) { s.set(ref, "", false) }
 // is repeated, which never holds content.
 func (s *Seen) Stopped(ref core.AccountRef, err error) {
 	reason, auth := "it ended unexpectedly", false
-	var refused *channels.Error
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*channels.Error](err); ok {
 		reason, auth = refused.Error(), refused.Class == core.FailureAuth
 	}
 	s.set(ref, reason, auth)
