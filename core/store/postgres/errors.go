@@ -90,12 +90,10 @@ func translate(err error) error {
 
 // stateOf is the SQLSTATE of an error; "" when the server gave none.
 func stateOf(err error) string {
-	var answer *pgconn.PgError
-	if errors.As(err, &answer) {
+	if answer, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return answer.Code
 	}
-	var known *dbError
-	if errors.As(err, &known) {
+	if known, ok := errors.AsType[*dbError](err); ok {
 		return known.state
 	}
 	return ""

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/saysohq/sayso/core"
 )
@@ -172,9 +173,10 @@ func (t *tx) holdName(s Strength, kind string, parts ...string) error {
 // LockName is the name under which a thing without a row is locked. Different
 // things have different names, whatever their parts hold.
 func LockName(kind string, parts ...string) string {
-	name := kind
+	var name strings.Builder
+	name.WriteString(kind)
 	for _, p := range parts {
-		name += fmt.Sprintf(":%d:%s", len(p), p)
+		fmt.Fprintf(&name, ":%d:%s", len(p), p)
 	}
-	return name
+	return name.String()
 }

@@ -52,7 +52,7 @@ unix_socket_dir = %s
 auth_type = any
 default_pool_size = 4
 max_client_conn = 500
-`, s.folder, superuser, bouncerPort, s.folder), 0o644)) //nolint:gosec // Another user reads it, and it holds no secret.
+`, s.folder, superuser, bouncerPort, s.folder), 0o644))
 	cmd := exec.Command("/bin/sh", "-c", leashedBouncer, "sh", path, config) // It lives as long as its leash.
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: as}
