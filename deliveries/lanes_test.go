@@ -161,3 +161,28 @@ func TestDecisionIsShownWhileTheGroupBudgetIsSpent(t *testing.T) {
 		require.Equal(t, denied, h.channel.texts()[0], "the newest truth goes before the waiting cards")
 	})
 }
+
+// A burst into one chat is worked off at the chat's own pace: rows that found its
+// queue full are back when it has room, and no sooner than they can be served.
+func TestBurstIntoOneChatNeverIdles(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, h *harness) {
+		for i := range 60 {
+			id := fmt.Sprintf("a%02d", i)
+			h.store.ask(id, to(id, "group"))
+		}
+		h.start()
+		h.pass(5 * time.Minute)
+		h.channel.latency = 20 * time.Millisecond
+		before := len(h.store.releases)
+		for i := range 60 {
+			h.store.decide(fmt.Sprintf("a%02d", i))
+		}
+		h.pass(60 * 20 * time.Millisecond * 6 / 5)
+		for i, text := range h.channel.texts() {
+			require.Equal(t, denied, text, "message %d", i)
+		}
+		require.Less(t, len(h.store.releases)-before, 3*60, "seldom turned away twice")
+		require.False(t, h.channel.crowded)
+	})
+}

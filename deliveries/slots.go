@@ -80,11 +80,21 @@ type place struct {
 
 // queues lets one call at a time into each chat, in the order of joining. At most
 // limit rows may be inside or waiting, so that a chat which hangs never holds all
-// the slots of its account.
+// the slots of its account. Rows that find the queue full come back one by one, at
+// the pace of the chat.
 type queues struct {
-	mu     sync.Mutex
-	limit  int
-	queued map[place][]*ticket // Head: inside.
+	now   func() time.Time
+	mu    sync.Mutex
+	limit int
+	lines map[place]*line // Of chats with at least one row.
+}
+
+// line is the queue of one chat.
+type line struct {
+	rows  []*ticket     // Head: inside.
+	since time.Time     // When the head came in.
+	pace  time.Duration // How long the row before it was inside; 0 when none was.
+	next  time.Time     // When the last of the rows that were turned away comes back.
 }
 
 // ticket is a row's position in the queue of a chat.
@@ -94,24 +104,56 @@ type ticket struct {
 	waited bool          // Others were ahead.
 }
 
-func newQueues(limit int) *queues {
-	return &queues{limit: limit, queued: make(map[place][]*ticket)}
+func newQueues(limit int, now func() time.Time) *queues {
+	return &queues{now: now, limit: limit, lines: make(map[place]*line)}
 }
 
 // join queues for the chat without waiting; nil when the queue is full.
 func (q *queues) join(p place) *ticket {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	ahead := len(q.queued[p])
+	l := q.lines[p]
+	if l == nil {
+		l = &line{since: q.now()}
+		q.lines[p] = l
+	}
+	ahead := len(l.rows)
 	if ahead >= q.limit {
 		return nil
 	}
 	t := &ticket{place: p, called: make(chan struct{}), waited: ahead > 0}
-	q.queued[p] = append(q.queued[p], t)
+	l.rows = append(l.rows, t)
 	if ahead == 0 {
 		close(t.called)
 	}
 	return t
+}
+
+const (
+	// crowdedLeast and crowdedMost bound the time after which a row comes back whose
+	// chat had too many rows waiting.
+	crowdedLeast = 10 * time.Millisecond
+	crowdedMost  = time.Second
+)
+
+// comeBack is when a row that found the queue full should try again: after all that
+// were turned away before it, each a call's length apart, so that a chat which works
+// never idles while rows wait for it, and a row is seldom turned away twice. A chat
+// that hangs looks slower with every try.
+func (q *queues) comeBack(p place) time.Duration {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	l, now := q.lines[p], q.now()
+	if l == nil { // Emptied since.
+		return 0
+	}
+	if l.next.Before(now) {
+		l.next = now
+	}
+	apart := max(l.pace, now.Sub(l.since), crowdedLeast)
+	wait := min(l.next.Add(apart).Sub(now), crowdedMost)
+	l.next = now.Add(wait)
+	return wait
 }
 
 // wait reports whether the row is inside; false when ctx ended or limit passed
@@ -136,16 +178,17 @@ func (q *queues) leave(t *ticket) {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	line := q.queued[t.place]
-	i := slices.Index(line, t)
-	line = slices.Delete(line, i, i+1)
-	if len(line) == 0 {
-		delete(q.queued, t.place)
+	l := q.lines[t.place]
+	i := slices.Index(l.rows, t)
+	l.rows = slices.Delete(l.rows, i, i+1)
+	if len(l.rows) == 0 {
+		delete(q.lines, t.place)
 		return
 	}
-	q.queued[t.place] = line
 	if i == 0 {
-		close(line[0].called)
+		now := q.now()
+		l.pace, l.since = now.Sub(l.since), now
+		close(l.rows[0].called)
 	}
 }
 

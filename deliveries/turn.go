@@ -95,7 +95,7 @@ func (t *turn) run(ctx context.Context) {
 		}
 	}()
 	if t.ch == nil { // Not ours: a store that hands out other accounts' rows.
-		t.giveBack(ctx, crowdedRetry)
+		t.giveBack(ctx, foreignRetry)
 		return
 	}
 	if t.a.Due(t.now()) && !t.reload(ctx) {
@@ -237,7 +237,7 @@ func (t *turn) enter(ctx context.Context) (waited, ok bool) {
 		t.ticket = t.w.chats.join(place{t.ref, t.address})
 	}
 	if t.ticket == nil {
-		t.giveBack(ctx, crowdedRetry)
+		t.giveBack(ctx, t.w.chats.comeBack(place{t.ref, t.address}))
 		return false, false
 	}
 	if !t.ticket.wait(ctx, t.spare()) { // Stopping, or the lease would not last.
@@ -272,8 +272,8 @@ const (
 	// holdLimit is how long a row may hold its slot for a budget; past it the row
 	// is given back and due again when the budget allows.
 	holdLimit = 250 * time.Millisecond
-	// crowdedRetry is when a row comes back whose chat had too many rows waiting.
-	crowdedRetry = time.Second
+	// foreignRetry is when a row comes back that this process cannot serve.
+	foreignRetry = time.Second
 )
 
 // now is the deployment's time, counted from the claim.

@@ -132,7 +132,7 @@ func New(cfg Config, deps Deps) *Worker {
 		deps:    deps,
 		reach:   core.Reachability{PublicURL: cfg.PublicURL != ""},
 		served:  make(map[core.AccountRef]channels.Channel, len(deps.Channels)),
-		chats:   newQueues(max(1, cfg.Slots/2)),
+		chats:   newQueues(max(1, cfg.Slots/2), deps.Now),
 		blocks:  newBlocks(deps.Now),
 		wake:    make(chan struct{}, 1),
 		refused: newRefusals(),
