@@ -84,14 +84,14 @@ func places(ds []api.Delivery) string {
 	text.WriteString("; on the page")
 	for _, c := range []core.Surface{core.SurfaceTelegram, core.SurfaceSlack, core.SurfaceDiscord} {
 		if shown[c] > 0 {
-			text.WriteString(fmt.Sprintf(", %s (%d)", c, shown[c]))
+			fmt.Fprintf(&text, ", %s (%d)", c, shown[c])
 		}
 	}
 	if waiting > 0 {
-		text.WriteString(fmt.Sprintf(", %d on the way", waiting))
+		fmt.Fprintf(&text, ", %d on the way", waiting)
 	}
 	if failed > 0 {
-		text.WriteString(fmt.Sprintf(", %d not delivered", failed))
+		fmt.Fprintf(&text, ", %d not delivered", failed)
 	}
 	return text.String()
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/saysohq/sayso/core/policy"
 )
 
-func millis(n core.Millis) *core.Millis { return &n }
+func millis(n core.Millis) *core.Millis { return new(n) }
 
 // TestAskRefuses: what can never be right gets a field and a rule, and the value
 // is in neither.
@@ -51,7 +51,7 @@ func TestAskRefuses(t *testing.T) {
 		}
 	}
 	for _, expiry := range []core.Millis{-1, 0, core.MaxExpiry + 1, 1 << 62} {
-		_, err := k.service.Ask(t.Context(), k.token, question(func(q *approvals.Ask) { q.ExpiresIn = millis(expiry) }))
+		_, err := k.service.Ask(t.Context(), k.token, question(func(q *approvals.Ask) { q.ExpiresIn = new(expiry) }))
 		require.ErrorIs(t, err, core.ErrInvalid)
 	}
 	page, err := k.records.List(t.Context(), core.ListQuery{})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -115,12 +116,7 @@ func rendered(offered []core.Decision, d core.Decision) bool {
 	if offered == nil {
 		return true
 	}
-	for _, o := range offered {
-		if o == d {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(offered, d)
 }
 
 func (s *Service) terminal(a *core.Approval, r *Resolve, mismatch bool) core.Terminal {

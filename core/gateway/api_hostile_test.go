@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -234,7 +235,7 @@ func TestNothingIsEchoed(t *testing.T) {
 			try("path, no call", path+"/"+mark, call.body)
 			try("unknown parameter", path+"?"+mark+"="+mark, call.body)
 			try("broken query", path+"?a=%z"+mark, call.body)
-			for _, pair := range strings.Split(call.query, "&") {
+			for pair := range strings.SplitSeq(call.query, "&") {
 				name, _, _ := strings.Cut(pair, "=")
 				try("query "+name, path+"?"+name+"="+mark, call.body)
 				try("query twice "+name, path+"?"+name+"="+mark+"&"+name+"="+mark, call.body)
@@ -266,9 +267,7 @@ func mutations(t *testing.T, body string) []string {
 		kinds := []any{mark, []any{mark}, map[string]any{mark: mark}, mark + strings.Repeat("x", 100)}
 		if m, ok := v.(map[string]any); ok {
 			more := map[string]any{mark: 1, mark + "." + mark: mark}
-			for k, v := range m {
-				more[k] = v
-			}
+			maps.Copy(more, m)
 			kinds = append(kinds, more)
 		}
 		return kinds

@@ -58,8 +58,7 @@ func decode(data []byte, v any) error {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(v); err != nil {
-		var mistyped *json.UnmarshalTypeError
-		if errors.As(err, &mistyped) { // A number beyond 64 bits; the schema saw the rest.
+		if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok { // A number beyond 64 bits; the schema saw the rest.
 			return errors.New("expected a number of 64 bits at most")
 		}
 		return errJSON
@@ -211,8 +210,8 @@ func exactNames(data []byte, t reflect.Type) error {
 
 func fieldsOf(t reflect.Type) func(func(reflect.StructField) bool) {
 	return func(yield func(reflect.StructField) bool) {
-		for i := range t.NumField() {
-			if f := t.Field(i); f.IsExported() && !yield(f) {
+		for f := range t.Fields() {
+			if f.IsExported() && !yield(f) {
 				return
 			}
 		}

@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -26,9 +27,7 @@ func TestPage_PostIsBound(t *testing.T) {
 	good := s.admin.get(pathOf(&a)).form(core.DecisionAllowOnce)
 	with := func(key, value string) url.Values {
 		f := url.Values{}
-		for k, v := range good {
-			f[k] = v
-		}
+		maps.Copy(f, good)
 		f.Set(key, value)
 		return f
 	}

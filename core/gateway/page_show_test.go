@@ -29,7 +29,7 @@ func TestPage_States(t *testing.T) {
 		pending.Fingerprint, `value="` + pending.ArgumentsHash + `"`, "Ann",
 	} {
 		any := false
-		for _, w := range strings.Split(want, "|") {
+		for w := range strings.SplitSeq(want, "|") {
 			any = any || strings.Contains(page.body, w)
 		}
 		require.True(t, any, want)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/http"
 	"strconv"
 
@@ -113,8 +114,7 @@ func (p *problem) GetHeaders() http.Header   { return p.header }
 // fail turns an error of a service into the problem that the caller gets. What is
 // our own fault is logged here, once; everything else is the caller's to read.
 func (g *Gateway) fail(ctx context.Context, err error) *problem {
-	var known *problem
-	if errors.As(err, &known) {
+	if known, ok := errors.AsType[*problem](err); ok {
 		return known
 	}
 	code := core.CodeOf(err)
@@ -169,9 +169,7 @@ func (g *Gateway) write(w http.ResponseWriter, r *http.Request, p *problem) {
 	if err != nil { // Strings and numbers: it cannot fail.
 		body = []byte("{}")
 	}
-	for name, values := range p.header {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), p.header)
 	w.Header().Set("Content-Type", problemType)
 	w.WriteHeader(p.Status)
 	if r.Method != http.MethodHead {

@@ -59,8 +59,6 @@ func machine(scopes ...core.Scope) core.Caller {
 	return core.Caller{Token: &core.Token{ID: "t1", Runtime: "local", Scopes: scopes}}
 }
 
-//go:fix inline
-func ptr[T any](v T) *T { return new(v) }
 
 // terminal is the person on the command line.
 func terminal(c core.Caller) core.Caller {
@@ -86,7 +84,7 @@ func TestWhoMayAdminister(t *testing.T) {
 			return err
 		}},
 		"role": {false, false, func(b bench, t *testing.T, by core.Caller) error {
-			_, err := b.ChangePerson(t.Context(), by, core.ChangePrincipal{ID: "bob", Role: ptr(core.RoleViewer)})
+			_, err := b.ChangePerson(t.Context(), by, core.ChangePrincipal{ID: "bob", Role: new(core.RoleViewer)})
 			return err
 		}},
 		"disable": {true, false, func(b bench, t *testing.T, by core.Caller) error {
@@ -98,7 +96,7 @@ func TestWhoMayAdminister(t *testing.T) {
 			return err
 		}},
 		"disable and promote": {false, false, func(b bench, t *testing.T, by core.Caller) error {
-			_, err := b.ChangePerson(t.Context(), by, core.ChangePrincipal{ID: "bob", Disabled: new(true), Role: ptr(core.RoleAdmin)})
+			_, err := b.ChangePerson(t.Context(), by, core.ChangePrincipal{ID: "bob", Disabled: new(true), Role: new(core.RoleAdmin)})
 			return err
 		}},
 		"list people": {true, false, func(b bench, t *testing.T, by core.Caller) error {
@@ -174,7 +172,7 @@ func TestWhoMayAdminister(t *testing.T) {
 				b.store.people["bob"] = *bob.Person
 			}
 			// Callers as an edge knew them a moment ago.
-			_, err := b.ChangePerson(t.Context(), operator, core.ChangePrincipal{ID: "eve", Role: ptr(core.RoleReviewer)})
+			_, err := b.ChangePerson(t.Context(), operator, core.ChangePrincipal{ID: "eve", Role: new(core.RoleReviewer)})
 			require.NoError(t, err)
 			_, err = b.ChangePerson(t.Context(), operator, core.ChangePrincipal{ID: "dan", Disabled: new(true)})
 			require.NoError(t, err)
@@ -341,7 +339,7 @@ func TestBadInputIsNamedAndNeverEchoed(t *testing.T) {
 	person("broken name", people.NewPerson{Name: value + "\xff", Role: core.RoleViewer})
 	person("role", people.NewPerson{Name: "N", Role: value})
 	person("id", people.NewPerson{ID: value, Name: "N", Role: core.RoleViewer})
-	_, err := b.ChangePerson(t.Context(), operator, core.ChangePrincipal{ID: "ada", Role: ptr(core.Role(value))})
+	_, err := b.ChangePerson(t.Context(), operator, core.ChangePrincipal{ID: "ada", Role: new(core.Role(value))})
 	tests["change role"] = err
 	_, err = b.ChangePerson(t.Context(), operator, core.ChangePrincipal{ID: "ada", Name: new("")})
 	tests["change name"] = err

@@ -83,7 +83,7 @@ func TestACodeIsGoodOnlyAsIssued(t *testing.T) {
 			require.NoError(t, s.BurnCode(t.Context(), "code"))
 		}, ""},
 		{"of a disabled person", core.CodeLink, func(s *Store, _ *testClock, t *testing.T) {
-			_, err := s.ChangePrincipal(t.Context(), core.ChangePrincipal{ID: "bob", Disabled: ptr(true)})
+			_, err := s.ChangePrincipal(t.Context(), core.ChangePrincipal{ID: "bob", Disabled: new(true)})
 			require.NoError(t, err)
 		}, ""},
 	}
@@ -234,7 +234,7 @@ func TestIssueCodeRefuses(t *testing.T) {
 	t.Parallel()
 	s, _ := peopleStore(t)
 	issueCodeOf(t, s, core.CodePair, "bob", "used")
-	_, err := s.ChangePrincipal(t.Context(), core.ChangePrincipal{ID: "bob", Disabled: ptr(true)})
+	_, err := s.ChangePrincipal(t.Context(), core.ChangePrincipal{ID: "bob", Disabled: new(true)})
 	require.NoError(t, err)
 	for name, test := range map[string]struct {
 		code core.Code
@@ -349,7 +349,7 @@ func TestDisablingEndsWhatARedeemerWasAboutToStart(t *testing.T) {
 	}
 	failures := race(9, func(i int) error {
 		if i == 8 {
-			_, err := s.ChangePrincipal(t.Context(), core.ChangePrincipal{ID: "bob", Disabled: ptr(true)})
+			_, err := s.ChangePrincipal(t.Context(), core.ChangePrincipal{ID: "bob", Disabled: new(true)})
 			return err
 		}
 		_, _, err := s.RedeemPair(t.Context(), fmt.Sprint("code", i), cliSession(fmt.Sprint("s", i)), core.SessionLife)

@@ -37,7 +37,7 @@ func person(t *testing.T, s *Store, id string) core.Principal {
 	return p
 }
 
-func ptr[T any](v T) *T { return &v }
+func ptr[T any](v T) *T { return new(v) }
 
 // race runs fn n times at once and returns the errors.
 func race(n int, fn func(i int) error) []error {
@@ -95,14 +95,17 @@ func TestChangePrincipal(t *testing.T) {
 		want   func(p *core.Principal) // From bob as he was.
 		err    error
 	}{
-		{"name", core.ChangePrincipal{ID: "bob", Name: ptr("Robert")}, func(p *core.Principal) { p.Name = "Robert" }, nil},
+		{"name", core.ChangePrincipal{ID: "bob", Name: new("Robert")}, func(p *core.Principal) { p.Name = "Robert" }, nil},
 		{"role", core.ChangePrincipal{ID: "bob", Role: ptr(core.RoleViewer)}, func(p *core.Principal) { p.Role = core.RoleViewer }, nil},
-		{"disable", core.ChangePrincipal{ID: "bob", Disabled: ptr(true)}, func(p *core.Principal) { p.Disabled = true }, nil},
-		{"all at the right revision", core.ChangePrincipal{ID: "bob", Revision: 1, Name: ptr("B"), Role: ptr(core.RoleAdmin), Disabled: ptr(true)},
-			func(p *core.Principal) { p.Name, p.Role, p.Disabled = "B", core.RoleAdmin, true }, nil},
+		{"disable", core.ChangePrincipal{ID: "bob", Disabled: new(true)}, func(p *core.Principal) { p.Disabled = true }, nil},
+		{
+			"all at the right revision",
+			core.ChangePrincipal{ID: "bob", Revision: 1, Name: new("B"), Role: ptr(core.RoleAdmin), Disabled: new(true)},
+			func(p *core.Principal) { p.Name, p.Role, p.Disabled = "B", core.RoleAdmin, true }, nil,
+		},
 		{"nothing new", core.ChangePrincipal{ID: "bob", Role: ptr(core.RoleReviewer)}, nil, nil},
-		{"an old revision", core.ChangePrincipal{ID: "bob", Revision: 7, Name: ptr("B")}, nil, core.ErrConflict},
-		{"nobody", core.ChangePrincipal{ID: "nobody", Name: ptr("B")}, nil, core.ErrNotFound},
+		{"an old revision", core.ChangePrincipal{ID: "bob", Revision: 7, Name: new("B")}, nil, core.ErrConflict},
+		{"nobody", core.ChangePrincipal{ID: "nobody", Name: new("B")}, nil, core.ErrNotFound},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -128,9 +131,9 @@ func TestTheLastAdminStays(t *testing.T) {
 	t.Parallel()
 	s, _ := peopleStore(t)
 	for _, c := range []core.ChangePrincipal{
-		{ID: "ada", Disabled: ptr(true)},
+		{ID: "ada", Disabled: new(true)},
 		{ID: "ada", Role: ptr(core.RoleReviewer)},
-		{ID: "ada", Role: ptr(core.RoleViewer), Name: ptr("A")},
+		{ID: "ada", Role: ptr(core.RoleViewer), Name: new("A")},
 	} {
 		got, err := s.ChangePrincipal(t.Context(), c)
 		require.ErrorIs(t, err, core.ErrLastAdmin)
@@ -140,9 +143,9 @@ func TestTheLastAdminStays(t *testing.T) {
 
 	// A disabled admin is no other admin.
 	addPerson(t, s, "eve", core.RoleAdmin)
-	_, err := s.ChangePrincipal(t.Context(), core.ChangePrincipal{ID: "eve", Disabled: ptr(true)})
+	_, err := s.ChangePrincipal(t.Context(), core.ChangePrincipal{ID: "eve", Disabled: new(true)})
 	require.NoError(t, err)
-	_, err = s.ChangePrincipal(t.Context(), core.ChangePrincipal{ID: "ada", Disabled: ptr(true)})
+	_, err = s.ChangePrincipal(t.Context(), core.ChangePrincipal{ID: "ada", Disabled: new(true)})
 	require.ErrorIs(t, err, core.ErrLastAdmin)
 
 	// A disabled admin may be demoted, whatever the others are.
@@ -166,7 +169,7 @@ func TestOneOfManyChangesAtARevisionWins(t *testing.T) {
 	t.Parallel()
 	s, _ := peopleStore(t)
 	failures := race(16, func(i int) error {
-		c := core.ChangePrincipal{ID: "bob", Revision: 1, Disabled: ptr(true)}
+		c := core.ChangePrincipal{ID: "bob", Revision: 1, Disabled: new(true)}
 		if i%2 == 0 {
 			c = core.ChangePrincipal{ID: "bob", Revision: 1, Role: ptr(core.RoleViewer)}
 		}
@@ -190,7 +193,7 @@ func TestDisablingEndsSessionsAndCodes(t *testing.T) {
 	startSessionOf(t, s, "ada", "a1")
 	issueCodeOf(t, s, core.CodePair, "bob", "code")
 
-	_, err := s.ChangePrincipal(t.Context(), core.ChangePrincipal{ID: "bob", Disabled: ptr(true)})
+	_, err := s.ChangePrincipal(t.Context(), core.ChangePrincipal{ID: "bob", Disabled: new(true)})
 	require.NoError(t, err)
 	for _, hash := range []string{"b1", "b2"} {
 		_, _, err := s.SessionByHash(t.Context(), hash)
@@ -200,7 +203,7 @@ func TestDisablingEndsSessionsAndCodes(t *testing.T) {
 	require.NoError(t, err)
 
 	// Enabling again brings neither back.
-	_, err = s.ChangePrincipal(t.Context(), core.ChangePrincipal{ID: "bob", Disabled: ptr(false)})
+	_, err = s.ChangePrincipal(t.Context(), core.ChangePrincipal{ID: "bob", Disabled: new(false)})
 	require.NoError(t, err)
 	_, _, err = s.SessionByHash(t.Context(), "b1")
 	require.ErrorIs(t, err, core.ErrNotFound)

@@ -86,7 +86,7 @@ func TestNobodyDisabledStartsASession(t *testing.T) {
 	// Signing in against disabling: whatever the order, no session lives afterwards.
 	failures := race(9, func(i int) error {
 		if i == 4 {
-			_, err := s.ChangePrincipal(t.Context(), core.ChangePrincipal{ID: "bob", Disabled: ptr(true)})
+			_, err := s.ChangePrincipal(t.Context(), core.ChangePrincipal{ID: "bob", Disabled: new(true)})
 			return err
 		}
 		hash := string(rune('a' + i))

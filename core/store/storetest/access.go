@@ -65,7 +65,7 @@ func sessionDisabled(k *kit) {
 	require.ErrorIs(k.t, err, core.ErrNotFound)
 	_, _, err = k.SessionByHash(k.ctx, eve.Hash)
 	require.NoError(k.t, err)
-	_, err = k.ChangePrincipal(k.ctx, core.ChangePrincipal{ID: "bob", Disabled: ptr(false)})
+	_, err = k.ChangePrincipal(k.ctx, core.ChangePrincipal{ID: "bob", Disabled: new(false)})
 	require.NoError(k.t, err)
 	_, _, err = k.SessionByHash(k.ctx, bob.Hash)
 	require.ErrorIs(k.t, err, core.ErrNotFound, "it does not come back with the person")

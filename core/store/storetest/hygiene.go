@@ -97,7 +97,7 @@ func (k *kit) failures() []error {
 	add(err)
 	_, err = k.AddPrincipal(k.ctx, core.Principal{ID: secret, Name: secret, Role: core.RoleViewer})
 	add(err)
-	_, err = k.ChangePrincipal(k.ctx, core.ChangePrincipal{ID: secret, Disabled: ptr(true)})
+	_, err = k.ChangePrincipal(k.ctx, core.ChangePrincipal{ID: secret, Disabled: new(true)})
 	add(err)
 	add(k.LinkIdentity(k.ctx, identity(secret+"2", secret)))
 	_, _, err = k.RedeemPair(k.ctx, secret, core.Session{ID: secret, Hash: secret, Kind: core.SessionCLI}, 1)

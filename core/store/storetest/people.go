@@ -19,11 +19,11 @@ func peopleSpecs() []spec {
 	}
 }
 
-func ptr[T any](v T) *T { return &v }
+func ptr[T any](v T) *T { return new(v) }
 
 func (k *kit) disable(id string) core.Principal {
 	k.t.Helper()
-	p, err := k.ChangePrincipal(k.ctx, core.ChangePrincipal{ID: id, Disabled: ptr(true)})
+	p, err := k.ChangePrincipal(k.ctx, core.ChangePrincipal{ID: id, Disabled: new(true)})
 	require.NoError(k.t, err)
 	require.True(k.t, p.Disabled)
 	return p
@@ -67,7 +67,7 @@ func personGuarded(k *kit) {
 	p := k.person("bob", core.RoleReviewer)
 	k.advance(1_000)
 	changed, err := k.ChangePrincipal(k.ctx, core.ChangePrincipal{
-		ID: "bob", Revision: p.Revision, Name: ptr("Robert"), Role: ptr(core.RoleViewer),
+		ID: "bob", Revision: p.Revision, Name: new("Robert"), Role: ptr(core.RoleViewer),
 	})
 	require.NoError(k.t, err)
 	require.Equal(k.t, "Robert", changed.Name)
@@ -81,7 +81,7 @@ func personGuarded(k *kit) {
 	require.ErrorIs(k.t, err, core.ErrConflict)
 	require.Equal(k.t, changed, current, "the current row comes with the error")
 	require.Equal(k.t, changed, k.who("bob"))
-	_, err = k.ChangePrincipal(k.ctx, core.ChangePrincipal{ID: "nobody", Disabled: ptr(true)})
+	_, err = k.ChangePrincipal(k.ctx, core.ChangePrincipal{ID: "nobody", Disabled: new(true)})
 	require.ErrorIs(k.t, err, core.ErrNotFound)
 }
 
@@ -97,11 +97,11 @@ func personRevisions(k *kit) {
 			return err
 		}},
 		{"disabling", func() error {
-			_, err := k.ChangePrincipal(k.ctx, core.ChangePrincipal{ID: "bob", Disabled: ptr(true)})
+			_, err := k.ChangePrincipal(k.ctx, core.ChangePrincipal{ID: "bob", Disabled: new(true)})
 			return err
 		}},
 		{"enabling", func() error {
-			_, err := k.ChangePrincipal(k.ctx, core.ChangePrincipal{ID: "bob", Disabled: ptr(false)})
+			_, err := k.ChangePrincipal(k.ctx, core.ChangePrincipal{ID: "bob", Disabled: new(false)})
 			return err
 		}},
 		{"linking", func() error { return k.LinkIdentity(k.ctx, identity("bob", "42")) }},
@@ -122,7 +122,7 @@ func personLastAdmin(k *kit) {
 	k.person("bob", core.RoleReviewer)
 	before := k.who("root")
 	for _, c := range []core.ChangePrincipal{
-		{ID: "root", Disabled: ptr(true)}, {ID: "root", Role: ptr(core.RoleReviewer)},
+		{ID: "root", Disabled: new(true)}, {ID: "root", Role: ptr(core.RoleReviewer)},
 	} {
 		_, err := k.ChangePrincipal(k.ctx, c)
 		require.ErrorIs(k.t, err, core.ErrLastAdmin)
@@ -131,7 +131,7 @@ func personLastAdmin(k *kit) {
 	_, err := k.ChangePrincipal(k.ctx, core.ChangePrincipal{ID: "bob", Role: ptr(core.RoleAdmin)})
 	require.NoError(k.t, err)
 	k.disable("root")
-	_, err = k.ChangePrincipal(k.ctx, core.ChangePrincipal{ID: "bob", Disabled: ptr(true)})
+	_, err = k.ChangePrincipal(k.ctx, core.ChangePrincipal{ID: "bob", Disabled: new(true)})
 	require.ErrorIs(k.t, err, core.ErrLastAdmin, "a disabled admin does not count")
 }
 

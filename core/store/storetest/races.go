@@ -275,7 +275,7 @@ func raceDisable(k *kit) {
 				got, errs[i] = k.Decide(k.ctx, c)
 				return
 			}
-			_, errs[i] = k.ChangePrincipal(k.ctx, core.ChangePrincipal{ID: id, Disabled: ptr(true)})
+			_, errs[i] = k.ChangePrincipal(k.ctx, core.ChangePrincipal{ID: id, Disabled: new(true)})
 		})
 		require.NoError(k.t, errs[1])
 		truth := k.read(made.ID)
@@ -305,7 +305,7 @@ func raceAdmins(k *kit) {
 		}
 		errs := make([]error, 2)
 		together(2, func(i int) {
-			_, errs[i] = k.ChangePrincipal(k.ctx, core.ChangePrincipal{ID: pair[i], Disabled: ptr(true)})
+			_, errs[i] = k.ChangePrincipal(k.ctx, core.ChangePrincipal{ID: pair[i], Disabled: new(true)})
 		})
 		require.Len(k.t, k.enabledAdmins(), 1, "round %d", round)
 		failed := errs[0]
