@@ -59,7 +59,6 @@ func machine(scopes ...core.Scope) core.Caller {
 	return core.Caller{Token: &core.Token{ID: "t1", Runtime: "local", Scopes: scopes}}
 }
 
-
 // terminal is the person on the command line.
 func terminal(c core.Caller) core.Caller {
 	c.Surface = core.SurfaceCLI
