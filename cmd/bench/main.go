@@ -8,7 +8,9 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
+	"time"
 
 	"github.com/saysohq/sayso/channels/fakes"
 	"github.com/saysohq/sayso/channels/fakes/telegram"
@@ -82,15 +84,50 @@ func (m messenger) AwaitReply(ctx context.Context, press string) error {
 	return err
 }
 
-// WatchEdits implements bench.Messenger.
-func (m messenger) WatchEdits(ctx context.Context, seen func(string) bool) error {
-	known := map[string]bool{}
-	_, err := m.AwaitMessage(ctx, func(msg fakes.Message) bool {
-		if known[msg.Locator] || msg.Edits == 0 || len(msg.Buttons) > 0 {
-			return false
+// Requests implements bench.Strict.
+func (m messenger) Requests() []bench.Request {
+	var all []bench.Request
+	for method, edit := range map[string]bool{"sendMessage": false, "editMessageText": true, "editMessageReplyMarkup": true} {
+		for _, c := range m.Calls(method) {
+			all = append(all, bench.Request{Chat: c.Params["chat_id"], Edit: edit, At: c.At})
 		}
-		known[msg.Locator] = true
-		return seen(msg.Locator)
-	})
-	return err
+	}
+	slices.SortFunc(all, func(a, b bench.Request) int { return a.At.Compare(b.At) })
+	return all
+}
+
+// Refuse implements bench.Strict.
+func (m messenger) Refuse(chat int64, wait time.Duration) {
+	m.Script.Add(fakes.Fault{Kind: fakes.FaultRateLimit, Op: fakes.OpEdit, Address: strconv.FormatInt(chat, 10), Delay: wait})
+}
+
+// watchEvery is how often the calls are looked through. Each carries its own time, so
+// that looking seldom costs no precision, and the fake no time.
+const watchEvery = 100 * time.Millisecond
+
+// WatchEdits implements bench.Messenger.
+func (m messenger) WatchEdits(ctx context.Context, seen func(string, time.Time) bool) error {
+	known := map[string]bool{}
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for read := 0; ; {
+		calls := m.Calls("editMessageText")
+		for _, c := range calls[read:] {
+			locator := c.Params["chat_id"] + ":" + c.Params["message_id"]
+			shown, ok := m.Message(locator)
+			if !ok || known[locator] || shown.Edits == 0 || len(shown.Buttons) > 0 {
+				continue
+			}
+			known[locator] = true
+			if seen(locator, c.At) {
+				return nil
+			}
+		}
+		read = len(calls)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
 }

@@ -104,6 +104,9 @@ func (b *builder) discord(codec *callbacks.Codec) ([]channels.Channel, error) {
 // budgets are the platforms' own, except for a messenger with an account that is
 // not to be paced.
 func (b *builder) budgets() map[core.Surface]deliveries.Budget {
+	if b.Budgets != nil {
+		return b.Budgets
+	}
 	budgets := map[core.Surface]deliveries.Budget{
 		core.SurfaceTelegram: deliveries.TelegramBudget(),
 		core.SurfaceSlack:    deliveries.SlackBudget(),

@@ -17,6 +17,7 @@ import (
 	"github.com/saysohq/sayso/core/people"
 	"github.com/saysohq/sayso/core/people/adminsocket"
 	"github.com/saysohq/sayso/core/store/sqlite"
+	"github.com/saysohq/sayso/deliveries"
 )
 
 // Options are what the process gives to the service.
@@ -24,6 +25,9 @@ type Options struct {
 	Config config.Config
 	Logger *slog.Logger
 	Now    func() time.Time
+	// Budgets stand in for the platforms' own, for a fake server that counts
+	// otherwise; nil takes those, and the configuration may switch them off.
+	Budgets map[core.Surface]deliveries.Budget
 	// OnReady is called once, when the service answers. It must not block.
 	OnReady func(Ready)
 }

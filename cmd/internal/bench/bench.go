@@ -34,8 +34,25 @@ type Messenger interface {
 	// AwaitReply waits until a press is acknowledged.
 	AwaitReply(ctx context.Context, press string) error
 	// WatchEdits calls seen once for every message that was edited and has lost its
-	// buttons, as it happens, until seen returns true.
-	WatchEdits(ctx context.Context, seen func(message string) (done bool)) error
+	// buttons, with the time when that was asked for, until seen returns true.
+	WatchEdits(ctx context.Context, seen func(message string, at time.Time) (done bool)) error
+}
+
+// Strict is a Messenger that keeps account of what it is asked, and refuses on
+// demand. The figures of budgets need one.
+type Strict interface {
+	// Requests lists what posted or edited a message, oldest first.
+	Requests() []Request
+	// Refuse answers the next edit in a chat with "too many requests" and how long to
+	// stay away, in whole seconds.
+	Refuse(chat int64, wait time.Duration)
+}
+
+// Request is one call that posted or edited a message.
+type Request struct {
+	Chat string
+	Edit bool
+	At   time.Time
 }
 
 // bench is one run.
@@ -59,6 +76,8 @@ var measures = [...]struct {
 	{"streams", (*bench).streams},
 	{"clicks", (*bench).clicks},
 	{"edits", (*bench).edits},
+	{"ten", (*bench).ten},
+	{"burst", (*bench).burst},
 }
 
 // Run measures and prints the report. It returns an error when something could

@@ -12,7 +12,8 @@
 // Everything is durable: WAL, synchronous=FULL, an answer only after the commit.
 // What is measured is the shipped service: the same packages in this process for
 // the figures without HTTP, and the command "sayso serve" as a process of its own
-// for the others. Clients run in this process and share the machine with it.
+// for the others; only with scaled budgets, which nobody can configure, the service
+// runs in this process whole. Clients run in this process and share the machine with it.
 //
 // It holds no fake of a messenger: whoever wants the figures of one hands it in as
 // a Messenger.

@@ -2,15 +2,20 @@ package bench
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/saysohq/sayso/cmd/internal/config"
 	"github.com/saysohq/sayso/core"
+	"github.com/saysohq/sayso/core/api"
+	"github.com/saysohq/sayso/deliveries"
 )
 
 const (
@@ -22,11 +27,24 @@ const (
 	burstDecisions = 100
 	editTarget     = time.Second
 
+	tenCallers   = 20  // Each decides once a second.
+	tenDecisions = 400 // Some 20 s.
+	tenGroups    = 9   // And the person's chat: ten messages for each approval.
+	tenTarget    = 3 * time.Second
+
 	person   = 501 // The admin's user id on the messenger.
 	awaitFor = 60 * time.Second
+	cardsFor = 4 * time.Minute // Until all cards of a measure are out, which is not measured.
 )
 
-var groups = [...]int64{-1000000000011, -1000000000012}
+// groups are ids of so many groups.
+func groups(n int) []int64 {
+	ids := make([]int64, n)
+	for i := range ids {
+		ids[i] = -1000000000011 - int64(i)
+	}
+	return ids
+}
 
 // chats is a service connected to a messenger, with approvals shown there.
 type chats struct {
@@ -38,8 +56,10 @@ type chats struct {
 }
 
 // connect starts a service and a messenger, asks n times and waits until every
-// card is out: one in the person's chat and one in each of the groups.
-func (b *bench) connect(ctx context.Context, name string, n int, groups ...int64) (c *chats, err error) {
+// card is out: one in the person's chat and one in each of the groups. Budgets nil
+// starts the shipped service with its budgets off; otherwise it runs in this process
+// with the given ones.
+func (b *bench) connect(ctx context.Context, name string, n int, budgets map[core.Surface]deliveries.Budget, groups ...int64) (c *chats, err error) {
 	c = &chats{messages: map[string][]string{}}
 	defer func() {
 		if err != nil {
@@ -64,12 +84,17 @@ func (b *bench) connect(ctx context.Context, name string, n int, groups ...int64
 	if err := c.halt(); err != nil {
 		return c, err
 	}
-	quoted := make([]string, len(groups))
-	for i, g := range groups {
-		quoted[i] = strconv.Quote(strconv.FormatInt(g, 10))
+	account := config.Telegram{Token: config.Secret(token), APIURL: url, Unpaced: budgets == nil}
+	for _, g := range groups {
+		account.Chats = append(account.Chats, strconv.FormatInt(g, 10))
 	}
-	if c.server, err = b.serve(ctx, c.dir, fmt.Sprintf("telegram: [{token: %q, api_url: %q, unpaced: true, chats: [%s]}]\n",
-		token, url, strings.Join(quoted, ", "))); err != nil {
+	if budgets != nil {
+		c.server, err = serveHere(ctx, c.dir, account, budgets)
+	} else {
+		c.server, err = b.serve(ctx, c.dir, fmt.Sprintf("telegram: [{token: %q, api_url: %q, unpaced: true, chats: [\"%s\"]}]\n",
+			token, url, strings.Join(account.Chats, `", "`)))
+	}
+	if err != nil {
 		return c, err
 	}
 	if err := c.ask(ctx, n); err != nil {
@@ -85,24 +110,38 @@ func (c *chats) ask(ctx context.Context, n int) error {
 	}
 	defer runtime.close()
 	for i := range n {
-		body := fmt.Appendf(nil, `{"kind":"plugin","title":"Send message %d","agent":"builder","operation":{"id":"call-1","tool":"mail","operation":"send",`+
-			`"arguments":{"to":"team@example.com","subject":"Release notes","number":%d}}}`, i, i)
-		status, answer, err := runtime.call(http.MethodPost, "/v1/approvals", body)
-		if err != nil {
+		if _, err := askOne(runtime, i); err != nil {
 			return err
-		}
-		if status/100 != 2 {
-			return fmt.Errorf("asking was answered %d: %.300s", status, answer)
 		}
 	}
 	return nil
+}
+
+// askOne asks for an approval and returns its id.
+func askOne(runtime *conn, i int) (string, error) {
+	body := fmt.Appendf(nil, `{"kind":"plugin","title":"Send message %d","agent":"builder","operation":{"id":"call-1","tool":"mail","operation":"send",`+
+		`"arguments":{"to":"team@example.com","subject":"Release notes","number":%d}}}`, i, i)
+	status, answer, err := runtime.call(http.MethodPost, "/v1/approvals", body)
+	if err != nil {
+		return "", err
+	}
+	if status/100 != 2 {
+		return "", fmt.Errorf("asking was answered %d: %.300s", status, answer)
+	}
+	var asked struct {
+		Approval api.Approval `json:"approval"`
+	}
+	if err := json.Unmarshal(answer, &asked); err != nil {
+		return "", fmt.Errorf("decode answer: %w", err)
+	}
+	return asked.Approval.ID, nil
 }
 
 // awaitCards waits until so many cards are out, and reads where.
 func (c *chats) awaitCards(ctx context.Context, n int) error {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(awaitFor); ; {
+	for deadline := time.Now().Add(cardsFor); ; {
 		var open int
 		if err := c.raw.QueryRowContext(ctx, `SELECT count(*) FROM deliveries WHERE state = 'open' AND locator <> ''`).Scan(&open); err != nil {
 			return err
@@ -162,7 +201,7 @@ func (b *bench) clicks(ctx context.Context) (err error) {
 	if b.without(measure, target) {
 		return nil
 	}
-	c, err := b.connect(ctx, "clicks", clickCount)
+	c, err := b.connect(ctx, "clicks", clickCount, nil)
 	if err != nil {
 		return err
 	}
@@ -202,16 +241,16 @@ func (b *bench) edits(ctx context.Context) (err error) {
 	if b.without(measure, target) {
 		return nil
 	}
-	c, err := b.connect(ctx, "edits", calmDecisions+burstDecisions, groups[:]...)
+	c, err := b.connect(ctx, "edits", calmDecisions+burstDecisions, nil, groups(2)...)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
-	calm, err := c.timeEdits(ctx, c.ids[:calmDecisions], 1, time.Second)
+	calm, _, err := c.timeEdits(ctx, c.ids[:calmDecisions], 1, time.Second)
 	if err != nil {
 		return err
 	}
-	burst, err := c.timeEdits(ctx, c.ids[calmDecisions:calmDecisions+burstDecisions], manyCallers, 0)
+	burst, _, err := c.timeEdits(ctx, c.ids[calmDecisions:calmDecisions+burstDecisions], manyCallers, 0)
 	if err != nil {
 		return err
 	}
@@ -220,9 +259,31 @@ func (b *bench) edits(ctx context.Context) (err error) {
 	return nil
 }
 
-// timeEdits decides approvals, each caller with a pause between two of its own, and
-// returns how long each message took from the moment when its decision was sent.
-func (c *chats) timeEdits(ctx context.Context, ids []string, callers int, pause time.Duration) (latencies, error) {
+// ten measures how soon the last of ten messages of an approval tells its decision,
+// at a steady rate.
+func (b *bench) ten(ctx context.Context) (err error) {
+	const measure, target = "decision sent to last of 10 messages edited, 20 decisions/s", "p95 <= 1s, p99 <= 3s"
+	if b.without(measure, target) {
+		return nil
+	}
+	c, err := b.connect(ctx, "ten", tenDecisions, nil, groups(tenGroups)...)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.close()) }()
+	all, last, err := c.timeEdits(ctx, c.ids[:tenDecisions], tenCallers, time.Second)
+	if err != nil {
+		return err
+	}
+	b.report.add(measure, last.String(), target, judge(last.at(0.95) <= editTarget && last.at(0.99) <= tenTarget))
+	b.report.add("  each of the messages", all.String(), "", told)
+	return nil
+}
+
+// timeEdits decides approvals, each caller one in every interval, and returns how long
+// each message, and the last one of each approval, took from the moment when its
+// decision was sent.
+func (c *chats) timeEdits(ctx context.Context, ids []string, callers int, every time.Duration) (all, last latencies, err error) {
 	ctx, cancel := context.WithTimeout(ctx, awaitFor)
 	defer cancel()
 	left, edited := map[string]bool{}, map[string]time.Time{}
@@ -233,9 +294,9 @@ func (c *chats) timeEdits(ctx context.Context, ids []string, callers int, pause 
 	}
 	watched := make(chan error, 1)
 	go func() {
-		watched <- c.messenger.WatchEdits(ctx, func(message string) bool {
+		watched <- c.messenger.WatchEdits(ctx, func(message string, at time.Time) bool {
 			if left[message] {
-				edited[message] = time.Now()
+				edited[message] = at
 				delete(left, message)
 			}
 			return len(left) == 0
@@ -243,39 +304,42 @@ func (c *chats) timeEdits(ctx context.Context, ids []string, callers int, pause 
 	}()
 	clients, err := newClients(ctx, c.server.addr, c.lab, callers) // Fresh: the service closes connections that are silent at first.
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer clients.close()
+	began := time.Now()
 	sent := make([]time.Time, len(ids))
 	errs := make(chan error, callers)
 	var wg sync.WaitGroup
 	for k := range callers {
 		wg.Go(func() {
 			for i := k; i < len(ids); i += callers {
+				select { // A late one does not delay those after it.
+				case <-time.After(time.Until(began.Add(time.Duration(i) * every / time.Duration(callers)))):
+				case <-ctx.Done():
+				}
 				sent[i] = time.Now()
 				if err := clients.deny(k, ids[i]); err != nil {
 					errs <- err
 					return
-				}
-				select {
-				case <-time.After(pause):
-				case <-ctx.Done():
 				}
 			}
 		})
 	}
 	wg.Wait()
 	if len(errs) > 0 {
-		return nil, <-errs
+		return nil, nil, <-errs
 	}
 	if err := <-watched; err != nil {
-		return nil, fmt.Errorf("watch edits: %w", err)
+		return nil, nil, fmt.Errorf("watch edits: %w", err)
 	}
-	var times []time.Duration
+	var times, lasts []time.Duration
 	for i, id := range ids {
+		first := len(times)
 		for _, m := range c.messages[id] {
 			times = append(times, edited[m].Sub(sent[i]))
 		}
+		lasts = append(lasts, slices.Max(times[first:]))
 	}
-	return sorted(times), nil
+	return sorted(times), sorted(lasts), nil
 }
