@@ -49,7 +49,7 @@ type Discord struct {
 	PublicKey string   `koanf:"public_key"`
 	Chats     []string `koanf:"chats"`   // Channels or threads told of everything, by id.
 	Origins   []string `koanf:"origins"` // Channels that a request may name as the one it came from.
-	APIURL    string   `koanf:"api_url"` // Default https://discord.com.
+	APIURL    string   `koanf:"api_url"` // Default https://discord.com/api/v10.
 	Unpaced   bool     `koanf:"unpaced"` // Never wait for the platform's budgets, for a fake server.
 }
 

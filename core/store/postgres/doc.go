@@ -18,8 +18,9 @@
 // A new question is one round trip as well where nothing stands in its way. All
 // other commands are those of package record in a transaction of their own, with
 // its locks in the one order of the deployment. Serialisation failures and
-// deadlocks are repeated within the store's limit; so is what never reached its
-// commit. A commit without an answer is core.ErrOutcomeUnknown and never repeated:
+// deadlocks are repeated within the store's limit; so is what pgx knows was never
+// sent. Another connection that dies before its commit is core.ErrUnavailable; a
+// commit without an answer is core.ErrOutcomeUnknown. Neither is repeated:
 // a decision is then read back under its lock, and its attempt tells whose it was.
 //
 // The clock is the server's, read inside the statements, in milliseconds. Should it
