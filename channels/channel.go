@@ -120,7 +120,6 @@ type Answer struct {
 	// a Click with TakesCard: the answer is the card instead of Text, or Text where the
 	// card cannot be the answer any more. Shown is told which.
 	Terminal *TerminalCard
-	Card     string // Approval id whose card should be posted here (text fallbacks); planned by the pipeline.
 }
 
 // TerminalCard is a committed final card that may be the answer to the click that

@@ -186,6 +186,7 @@ func (b *builder) mount(p *parts, secret []byte, views *gateway.Views) error {
 	}
 	pages, err := gateway.NewPages(gateway.PageConfig{
 		Links: p.gateway.Links(), Secure: strings.HasPrefix(b.Config.PublicURL, "https://"), Zone: b.zone,
+		LinkHint: linkHint(p.channels),
 	}, gateway.PageDeps{
 		Approvals: p.service, Authenticator: p.people, SignIns: p.people, NoAdmin: b.store.BootstrapOpen,
 		Name: b.name, Clock: b.records, Views: views, Forms: forms, Renderer: renderer,

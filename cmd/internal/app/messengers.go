@@ -130,6 +130,15 @@ func (b *builder) budgets() map[core.Surface]deliveries.Budget {
 	return budgets
 }
 
+// linkHint tells an empty inbox how questions also come to a chat; "" without a
+// messenger.
+func linkHint(made []channels.Channel) string {
+	if len(made) == 0 {
+		return ""
+	}
+	return "To get them in your chat as well, run sayso link where the service runs."
+}
+
 // webhookPath is where a platform pushes for an account, below the public address.
 func webhookPath(ref core.AccountRef) string {
 	return "/webhooks/" + string(ref.Channel) + "/" + url.PathEscape(ref.Account)

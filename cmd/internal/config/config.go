@@ -1,9 +1,5 @@
 package config
 
-import (
-	"time"
-)
-
 // Config is everything that can be configured. The zero file is a good file.
 type Config struct {
 	// Data is the folder of the database, the keys and the local token; 0700.
@@ -78,6 +74,3 @@ func Default() Config {
 		Limits:   Limits{Pending: 1000, RequestsPerS: 200, RequestsBurst: 400},
 	}
 }
-
-// ShutdownGrace is how long a stopping service drains.
-const ShutdownGrace = 10 * time.Second
