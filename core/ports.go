@@ -60,8 +60,8 @@ type Runs interface {
 	// AbortRun stops a run for good: pending rows are cancelled, unclaimed grants
 	// voided, later creates and claims refused. Repeating it changes nothing.
 	AbortRun(ctx context.Context, runtime, run string) (Run, []Hint, error)
-	// Run reads a run. Errors: ErrNotFound when nothing was ever asked for it.
-	Run(ctx context.Context, runtime, run string) (Run, error)
+	// ReadRun reads a run. Errors: ErrNotFound when nothing was ever asked for it.
+	ReadRun(ctx context.Context, runtime, run string) (Run, error)
 }
 
 // Maintenance is what nobody asks for and time brings.

@@ -59,10 +59,10 @@ func serveDiscord(t *testing.T, cfg fakediscord.Config) *server {
 	require.NoError(t, err)
 	metrics, err := deliveries.NewMetrics(prometheus.NewRegistry(), core.SurfaceDiscord)
 	require.NoError(t, err)
-	bus, records, ledger := local.New(), sqlite.Records{Store: store}, sqlite.Ledger{Store: store}
+	bus, ledger := local.New(), store.Ledger()
 	worker := deliveries.New(deliveries.Config{Name: "worker", Poll: 20 * time.Millisecond}, deliveries.Deps{
-		Store: ledger, Rows: ledger, Convergence: ledger, Records: records, People: store, Router: noRoutes{},
-		Broken: store, Cards: store, Clock: records, Hints: bus, Publisher: bus, Channels: []channels.Channel{ch},
+		Store: ledger, Rows: ledger, Convergence: ledger, Records: store, People: store, Router: noRoutes{},
+		Broken: store, Cards: store, Clock: store, Hints: bus, Publisher: bus, Channels: []channels.Channel{ch},
 		Metrics: metrics, Logger: quiet, Now: fake.Clock.Now,
 	})
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
@@ -87,7 +87,7 @@ func (s *server) ask() core.Delivery {
 	s.n++
 	id := fmt.Sprintf("01890000-0000-7000-8000-%012x", s.n)
 	action := core.HashOf([]byte(id))
-	_, err := sqlite.Records{Store: s.store}.Create(s.ctx, core.NewApproval{
+	_, err := s.store.Create(s.ctx, core.NewApproval{
 		Approval: core.Approval{
 			ID: id, Kind: core.KindPlugin, Ref: core.ResolutionRef(core.KindPlugin, id), Origin: core.OriginAsk, Runtime: "builder",
 			RequestHash: action, ArgumentsHash: action, ActionHash: action, Fingerprint: core.Fingerprint(action),
@@ -124,7 +124,7 @@ func (s *server) await(id string, fits func(core.Delivery) bool) core.Delivery {
 // decide denies; with a delay, as the click on the card.
 func (s *server) decide(d core.Delivery, delay core.Millis) core.Approval {
 	s.t.Helper()
-	done, err := sqlite.Records{Store: s.store}.Decide(s.ctx, core.Decide{
+	done, err := s.store.Decide(s.ctx, core.Decide{
 		ID: d.ApprovalID, AttemptID: d.ID, AnswerDelay: delay,
 		To: core.Terminal{
 			Status: core.StatusDenied, Decision: core.DecisionDeny, Reason: core.ReasonUser, ResolverKind: core.ResolverHuman,

@@ -60,20 +60,20 @@ func deploy(t *testing.T, rules ...deliveries.Rule) *deployment {
 	d.store, err = sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(t.TempDir(), "sayso.db"), Now: d.now, Log: quiet})
 	require.NoError(t, err)
 	id := func() string { return uuid.Must(uuid.NewV7()).String() }
-	records, ledger := sqlite.Records{Store: d.store}, sqlite.Ledger{Store: d.store}
+	ledger := d.store.Ledger()
 	planner := deliveries.NewPlanner(routing(rules...), deliveries.RoutesDeps{
-		People: d.store, Sessions: d.store, Codes: d.store, Broken: d.store, Clock: records, NewID: id, Logger: quiet,
+		People: d.store, Sessions: d.store, Codes: d.store, Broken: d.store, Clock: d.store, NewID: id, Logger: quiet,
 	})
 	redactor := redact.New()
 	d.service = approvals.New(approvals.Config{}, approvals.Deps{
-		Store: records, Owners: d.store, People: d.store, Evaluator: policy.AskAlways{}, Describer: redactor,
+		Store: d.store, Owners: d.store, People: d.store, Evaluator: policy.AskAlways{}, Describer: redactor,
 		Planner: planner, Publisher: d.bus, Hints: d.bus, Observer: uncounted{}, Logger: quiet, NewID: id,
 	})
 	metrics, err := deliveries.NewMetrics(prometheus.NewRegistry(), core.SurfaceTelegram, core.SurfaceSlack)
 	require.NoError(t, err)
 	worker := deliveries.New(deliveries.Config{Name: "worker"}, deliveries.Deps{
-		Store: ledger, Rows: ledger, Convergence: ledger, Records: records, People: d.store, Router: planner,
-		Broken: d.store, Cards: d.store, Clock: records, Hints: d.bus, Publisher: d.bus, Channels: []channels.Channel{d.telegram, d.slack},
+		Store: ledger, Rows: ledger, Convergence: ledger, Records: d.store, People: d.store, Router: planner,
+		Broken: d.store, Cards: d.store, Clock: d.store, Hints: d.bus, Publisher: d.bus, Channels: []channels.Channel{d.telegram, d.slack},
 		Card: card, Metrics: metrics, Logger: quiet, Now: d.now,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -130,7 +130,7 @@ func (d *deployment) ask(edit func(*approvals.Ask)) approvals.Asked {
 func push(a *approvals.Ask) { a.RequirePush = true }
 
 func (d *deployment) rows(id string) []core.Delivery {
-	rows, err := sqlite.Ledger{Store: d.store}.DeliveriesOf(d.t.Context(), id)
+	rows, err := d.store.Ledger().DeliveriesOf(d.t.Context(), id)
 	require.NoError(d.t, err)
 	return rows
 }
@@ -154,7 +154,7 @@ func (d *deployment) becomes(id string, want ...string) {
 }
 
 func (d *deployment) read(id string) core.Approval {
-	a, err := sqlite.Records{Store: d.store}.Approval(d.t.Context(), core.Lookup{ID: id})
+	a, err := d.store.Approval(d.t.Context(), core.Lookup{ID: id})
 	require.NoError(d.t, err)
 	return a
 }

@@ -54,7 +54,7 @@ func TestAskRefuses(t *testing.T) {
 		_, err := k.service.Ask(t.Context(), k.token, question(func(q *approvals.Ask) { q.ExpiresIn = new(expiry) }))
 		require.ErrorIs(t, err, core.ErrInvalid)
 	}
-	page, err := k.records.List(t.Context(), core.ListQuery{})
+	page, err := k.store.List(t.Context(), core.ListQuery{})
 	require.NoError(t, err)
 	require.Empty(t, page.Approvals, "nothing was recorded")
 }
@@ -184,7 +184,7 @@ func TestPolicy(t *testing.T) {
 		if refusals--; refusals >= 0 {
 			return core.Created{}, core.ErrPolicyChanged
 		}
-		return k.records.Create(ctx, n)
+		return k.store.Create(ctx, n)
 	}
 	require.Equal(t, core.StatusPending, k.ask().Status)
 	require.Equal(t, 3, k.policy.calls)

@@ -144,7 +144,7 @@ func TestSilentRunner(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, core.ExecutionUnknown, k.read(b.ID).Execution)
 	k.advance(time.Duration(core.OutcomeWindow) * time.Millisecond)
-	_, err = k.records.Sweep(t.Context(), 10)
+	_, err = k.store.Sweep(t.Context(), 10)
 	require.NoError(t, err)
 	require.Equal(t, core.ExecutionUnknown, k.read(a.ID).Execution)
 }

@@ -27,7 +27,6 @@ type kit struct {
 	t       *testing.T
 	service *approvals.Service
 	store   *sqlite.Store
-	records sqlite.Records
 	bus     *local.Bus
 	policy  *scripted
 	planner *planner
@@ -65,10 +64,10 @@ func newKit(t *testing.T) *kit {
 		Path: filepath.Join(t.TempDir(), "data", "sayso.db"), Now: k.now, Log: slog.New(slog.DiscardHandler),
 	})
 	require.NoError(t, err)
-	k.store, k.records = store, sqlite.Records{Store: store}
+	k.store = store
 	t.Cleanup(func() { require.NoError(t, store.Close()) }) // After Run, which the next line ends first.
 	k.background(store.Run)
-	k.faults = &faults{Records: k.records}
+	k.faults = &faults{Store: k.store}
 	k.service = k.build(approvals.Config{MaxPending: 20})
 	k.token = core.Caller{Token: &core.Token{Runtime: "agents", Scopes: []core.Scope{core.ScopeRequest, core.ScopeRead}}}
 	k.admin = k.person("ann", core.RoleAdmin)
@@ -146,7 +145,7 @@ func (k *kit) resolve(r approvals.Resolve) approvals.Resolved {
 // read reads the record as it stands, past the service.
 func (k *kit) read(id string) core.Approval {
 	k.t.Helper()
-	a, err := k.records.Approval(k.t.Context(), core.Lookup{ID: id})
+	a, err := k.store.Approval(k.t.Context(), core.Lookup{ID: id})
 	require.NoError(k.t, err)
 	return a
 }
@@ -202,7 +201,7 @@ func (o *observer) Raced(outcome string) {
 
 // faults loses answers of the store on request.
 type faults struct {
-	sqlite.Records
+	*sqlite.Store
 	decide func(ctx context.Context, d core.Decide) (core.Decided, error)
 	create func(ctx context.Context, n core.NewApproval) (core.Created, error)
 }
@@ -211,12 +210,12 @@ func (f *faults) Decide(ctx context.Context, d core.Decide) (core.Decided, error
 	if f.decide != nil {
 		return f.decide(ctx, d)
 	}
-	return f.Records.Decide(ctx, d)
+	return f.Store.Decide(ctx, d)
 }
 
 func (f *faults) Create(ctx context.Context, n core.NewApproval) (core.Created, error) {
 	if f.create != nil {
 		return f.create(ctx, n)
 	}
-	return f.Records.Create(ctx, n)
+	return f.Store.Create(ctx, n)
 }

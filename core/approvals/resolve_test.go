@@ -11,7 +11,6 @@ import (
 	"github.com/saysohq/sayso/core"
 	"github.com/saysohq/sayso/core/approvals"
 	"github.com/saysohq/sayso/core/policy"
-	"github.com/saysohq/sayso/core/store/sqlite"
 )
 
 // TestFirstAnswerWins (R22, R27, conformance 14): the winner is recorded once; the
@@ -151,7 +150,7 @@ func TestLostAnswer(t *testing.T) {
 	lose := func(apply bool) {
 		k.faults.decide = func(ctx context.Context, d core.Decide) (core.Decided, error) {
 			if apply {
-				_, err := k.records.Decide(ctx, d)
+				_, err := k.store.Decide(ctx, d)
 				require.NoError(t, err)
 			}
 			return core.Decided{}, core.ErrOutcomeUnknown
@@ -177,7 +176,7 @@ func TestLosingTheRight(t *testing.T) {
 		off := true
 		_, err := k.store.ChangePrincipal(ctx, core.ChangePrincipal{ID: "rob", Disabled: &off})
 		require.NoError(t, err)
-		return k.records.Decide(ctx, d)
+		return k.store.Decide(ctx, d)
 	}
 	r := k.answer(&a, core.DecisionAllowOnce)
 	r.Caller = rob
@@ -195,7 +194,7 @@ func TestAnswerDelay(t *testing.T) {
 	var delays []core.Millis
 	k.faults.decide = func(ctx context.Context, d core.Decide) (core.Decided, error) {
 		delays = append(delays, d.AnswerDelay)
-		return k.records.Decide(ctx, d)
+		return k.store.Decide(ctx, d)
 	}
 	r := k.answer(&a, core.DecisionAllowOnce)
 	r.AnswerDelay = core.AnswerDelay
@@ -318,7 +317,7 @@ func TestAlwaysOffer(t *testing.T) {
 func TestLateAdoption(t *testing.T) {
 	t.Parallel()
 	k := newKit(t)
-	ledger := sqlite.Ledger{Store: k.store}
+	ledger := k.store.Ledger()
 	k.planner.rows = []core.PlannedDelivery{{
 		ID: "d-1", Channel: core.SurfaceTelegram, Account: "7", Destination: "chat:1", Address: "1",
 	}}

@@ -55,7 +55,7 @@ func (s *Service) RunStatus(ctx context.Context, c core.Caller, run string) (cor
 	if c.Token == nil {
 		return core.Run{}, core.ErrForbidden
 	}
-	r, err := s.deps.Store.Run(ctx, c.Token.Runtime, run)
+	r, err := s.deps.Store.ReadRun(ctx, c.Token.Runtime, run)
 	if err != nil {
 		return core.Run{}, fmt.Errorf("read run: %w", err)
 	}

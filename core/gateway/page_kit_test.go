@@ -109,19 +109,19 @@ func newSite(t *testing.T, o siteOptions) *site {
 	s.store = store
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
 	s.background(store.Run)
-	records, bus, text := sqlite.Records{Store: store}, local.New(), redact.New()
+	bus, text := local.New(), redact.New()
 	s.people = people.New(people.Deps{
 		Principals: store, Identities: store, Sessions: store, Tokens: store, Codes: store, Burner: store, Text: text, Log: discard,
 	})
 	s.service = approvals.New(approvals.Config{MaxPending: 100}, approvals.Deps{
-		Store: records, Owners: store, People: store, Evaluator: s, Describer: text,
+		Store: store, Owners: store, People: store, Evaluator: s, Describer: text,
 		Planner: pageOnly{}, Publisher: bus, Hints: bus, Observer: unobserved{}, Logger: discard,
 		NewID: func() string { return uuid.Must(uuid.NewV7()).String() },
 	})
 	s.background(s.service.Run)
 	s.faults = &pageFaults{Service: s.service}
 	s.agent = core.Caller{Token: &core.Token{Runtime: "agents", Scopes: []core.Scope{core.ScopeRequest, core.ScopeRead}}}
-	s.serve(o, records, discard)
+	s.serve(o, discard)
 	code, open, err := s.people.EnsureBootstrap(t.Context(), people.FormLink)
 	require.NoError(t, err)
 	require.True(t, open)
@@ -134,7 +134,7 @@ func newSite(t *testing.T, o siteOptions) *site {
 	return s
 }
 
-func (s *site) serve(o siteOptions, records sqlite.Records, log *slog.Logger) {
+func (s *site) serve(o siteOptions, log *slog.Logger) {
 	l, err := (&net.ListenConfig{}).Listen(s.t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(s.t, err)
 	origin := "http://" + l.Addr().String()
@@ -146,7 +146,7 @@ func (s *site) serve(o siteOptions, records sqlite.Records, log *slog.Logger) {
 	s.views, err = gateway.NewViews([]byte(strings.Repeat("v", gateway.MinViewKey)))
 	require.NoError(s.t, err)
 	g, err := gateway.New(gateway.Config{PublicURL: public}, gateway.Deps{
-		Approvals: s.service, Ledger: sqlite.Ledger{Store: s.store}, People: s.people, Authenticator: s.people, Clock: records,
+		Approvals: s.service, Ledger: s.store.Ledger(), People: s.people, Authenticator: s.people, Clock: s.store,
 		Views: s.views, AgentText: presentation.AgentText, Ready: func(context.Context) error { return nil },
 		Logger: log, Now: time.Now,
 	})
@@ -157,7 +157,7 @@ func (s *site) serve(o siteOptions, records sqlite.Records, log *slog.Logger) {
 	require.NoError(s.t, err)
 	pages, err := gateway.NewPages(gateway.PageConfig{Links: g.Links(), Secure: o.secure, CheckEvery: o.check}, gateway.PageDeps{
 		Approvals: s.faults, Authenticator: s.people, SignIns: s.people, NoAdmin: s.store.BootstrapOpen,
-		Name: func(context.Context, string) string { return "Rita" }, Clock: records, Views: s.views, Forms: forms,
+		Name: func(context.Context, string) string { return "Rita" }, Clock: s.store, Views: s.views, Forms: forms,
 		Renderer: renderer, Logger: log, Now: time.Now, Stopping: g.Stopping(),
 	})
 	require.NoError(s.t, err)

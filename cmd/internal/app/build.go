@@ -47,8 +47,6 @@ type parts struct {
 type builder struct {
 	Options
 	store    *sqlite.Store
-	records  sqlite.Records
-	ledger   sqlite.Ledger
 	zone     *time.Location
 	bus      *local.Bus
 	redactor *redact.Redactor
@@ -64,7 +62,7 @@ func build(ctx context.Context, o Options, store *sqlite.Store) (*parts, error) 
 		return nil, fmt.Errorf("timezone: %w", err)
 	}
 	b := &builder{
-		Options: o, store: store, records: sqlite.Records{Store: store}, ledger: sqlite.Ledger{Store: store},
+		Options: o, store: store,
 		zone: zone, bus: local.New(), redactor: redact.New(), registry: prometheus.NewRegistry(),
 	}
 	b.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -107,7 +105,7 @@ func (b *builder) planner() *deliveries.Planner {
 	return deliveries.NewPlanner(deliveries.RoutesConfig{
 		Accounts: b.Config.Accounts(), Rules: b.Config.Rules(), PublicURL: b.Config.PublicURL,
 	}, deliveries.RoutesDeps{
-		People: b.store, Sessions: b.store, Codes: b.store, Broken: b.store, Clock: b.records, NewID: newID,
+		People: b.store, Sessions: b.store, Codes: b.store, Broken: b.store, Clock: b.store, NewID: newID,
 		Logger: b.Logger.With("part", "routes"),
 	})
 }
@@ -118,7 +116,7 @@ func (b *builder) buildService(p *parts) error {
 		return err
 	}
 	p.service = approvals.New(approvals.Config{MaxPending: b.Config.Limits.Pending}, approvals.Deps{
-		Store: b.records, Owners: b.store, People: b.store, Evaluator: policy.AskAlways{},
+		Store: b.store, Owners: b.store, People: b.store, Evaluator: policy.AskAlways{},
 		Describer: b.redactor, Planner: b.planner(), Publisher: b.bus, Hints: b.bus,
 		Observer: seen, Logger: b.Logger.With("part", "approvals"), NewID: newID,
 	})
@@ -133,8 +131,8 @@ func (b *builder) buildWorker(p *parts) error {
 	p.worker = deliveries.New(deliveries.Config{
 		Name: newID(), PublicURL: b.Config.PublicURL, Zone: b.zone, Budgets: b.budgets(),
 	}, deliveries.Deps{
-		Store: b.ledger, Rows: b.ledger, Convergence: b.ledger, Records: b.records, People: b.store,
-		Router: b.planner(), Broken: b.store, Cards: b.store, Leases: sqlite.Leases{Store: b.store}, Clock: b.records, Hints: b.bus, Publisher: b.bus, Channels: p.channels,
+		Store: b.store.Ledger(), Rows: b.store.Ledger(), Convergence: b.store.Ledger(), Records: b.store, People: b.store,
+		Router: b.planner(), Broken: b.store, Cards: b.store, Leases: b.store.Leases(), Clock: b.store, Hints: b.bus, Publisher: b.bus, Channels: p.channels,
 		Metrics: metrics, Logger: b.Logger.With("part", "deliveries"), Now: b.Now,
 	})
 	return nil
@@ -159,7 +157,7 @@ func (b *builder) buildEdge(ctx context.Context, p *parts, ring *keyring.Ring) e
 		RequestsPerSecond: b.Config.Limits.RequestsPerS, Burst: b.Config.Limits.RequestsBurst,
 		CLIAllow: b.Config.CLIAllow, OpenMetrics: b.Config.OpenMetrics,
 	}, gateway.Deps{
-		Approvals: p.service, Ledger: b.ledger, People: p.people, Authenticator: p.people, Clock: b.records,
+		Approvals: p.service, Ledger: b.store.Ledger(), People: p.people, Authenticator: p.people, Clock: b.store,
 		Views: views, AgentText: presentation.AgentText, Ready: b.ready,
 		ChatLinks: p.chatLinks, Doctor: b.doctor(p),
 		Metrics: promhttp.HandlerFor(b.registry, promhttp.HandlerOpts{}),
@@ -189,7 +187,7 @@ func (b *builder) mount(p *parts, secret []byte, views *gateway.Views) error {
 		LinkHint: linkHint(p.channels),
 	}, gateway.PageDeps{
 		Approvals: p.service, Authenticator: p.people, SignIns: p.people, NoAdmin: b.store.BootstrapOpen,
-		Name: b.name, Clock: b.records, Views: views, Forms: forms, Renderer: renderer,
+		Name: b.name, Clock: b.store, Views: views, Forms: forms, Renderer: renderer,
 		Logger: b.Logger.With("part", "page"), Now: b.Now, Stopping: p.gateway.Stopping(),
 	})
 	if err != nil {
@@ -211,7 +209,7 @@ func derive(secret []byte, use string) ([]byte, error) {
 
 // ready reports what keeps this process from serving.
 func (b *builder) ready(ctx context.Context) error {
-	_, err := b.records.Now(ctx)
+	_, err := b.store.Now(ctx)
 	return err
 }
 

@@ -39,8 +39,8 @@ func (b *builder) buildChannels(ctx context.Context, p *parts, ring *keyring.Rin
 		p.channels = append(p.channels, made...)
 	}
 	p.pipeline = callbacks.New(callbacks.Config{Zone: b.zone, PublicURL: b.Config.PublicURL}, callbacks.Deps{
-		Codec: codec, Resolver: p.service, Reader: p.service, Ledger: b.ledger, Cards: b.store, Finals: finals{b.store, p}, People: b.store,
-		Prompts: b.store, Linker: linker{p.people}, Publisher: b.bus, Clock: b.records,
+		Codec: codec, Resolver: p.service, Reader: p.service, Ledger: b.store.Ledger(), Cards: b.store, Finals: finals{b.store, p}, People: b.store,
+		Prompts: b.store, Linker: linker{p.people}, Publisher: b.bus, Clock: b.store,
 		Texts: b.redactor, NewID: newID, Logger: b.Logger.With("part", "callbacks"),
 	})
 	return nil

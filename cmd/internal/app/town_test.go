@@ -329,7 +329,7 @@ func about(title string) string {
 }
 
 // kept stops the service and opens its store, to read what it wrote down.
-func (w *town) kept(t *testing.T) (sqlite.Records, sqlite.Ledger) {
+func (w *town) kept(t *testing.T) (core.Approvals, core.Ledger) {
 	t.Helper()
 	require.NoError(t, w.stop())
 	store, err := sqlite.Open(t.Context(), sqlite.Config{
@@ -337,7 +337,7 @@ func (w *town) kept(t *testing.T) (sqlite.Records, sqlite.Ledger) {
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
-	return sqlite.Records{Store: store}, sqlite.Ledger{Store: store}
+	return store, store.Ledger()
 }
 
 // obeyed fails where a request broke a rule of its platform.

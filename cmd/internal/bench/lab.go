@@ -59,7 +59,7 @@ func openLab(ctx context.Context, dir string, cards int) (*lab, error) {
 		Burner: l.store, Text: redactor, Log: quiet,
 	})
 	l.service = approvals.New(approvals.Config{}, approvals.Deps{
-		Store: sqlite.Records{Store: l.store}, Owners: l.store, People: l.store, Evaluator: policy.AskAlways{},
+		Store: l.store, Owners: l.store, People: l.store, Evaluator: policy.AskAlways{},
 		Describer: redactor, Planner: planner(cards), Publisher: bus, Hints: bus, Observer: ignore{},
 		Logger: quiet, NewID: newID,
 	})

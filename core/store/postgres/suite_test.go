@@ -122,13 +122,13 @@ func (h *harness) open(t testing.TB) {
 func (h *harness) Store() storetest.Store { return ports(h.store) }
 
 func ports(s *Store) storetest.Store {
-	records, ledger := Records{Store: s}, Ledger{Store: s}
+	records, ledger := s, s.Ledger()
 	return storetest.Store{
 		Clock: records, Approvals: records, Grants: records, Runs: records, Maintenance: records,
 		Deliveries: ledger, Ledger: ledger, Cards: s, AnsweredCards: s, Convergence: ledger, Routes: s,
 		Principals: s, Identities: s, Sessions: s, Tokens: s,
 		Codes: s, CodeBurner: s, Prompts: s, Keys: s,
-		Leases: Leases{Store: s},
+		Leases: s.Leases(),
 	}
 }
 

@@ -15,7 +15,6 @@ func TestPruneKeepsWhatHoldsForGood(t *testing.T) {
 	t.Parallel()
 	clock := newTestClock()
 	s := runStore(t, testConfig(t, clock))
-	records := Records{s}
 	ctx := t.Context()
 
 	given := draft(1)
@@ -40,9 +39,9 @@ func TestPruneKeepsWhatHoldsForGood(t *testing.T) {
 
 	_, err = s.Create(ctx, given)
 	require.ErrorIs(t, err, core.ErrIDTaken)
-	_, err = records.Run(ctx, "builder", "run-1")
+	_, err = s.ReadRun(ctx, "builder", "run-1")
 	require.ErrorIs(t, err, core.ErrNotFound, "a run without rows is forgotten with them")
-	aborted, err := records.Run(ctx, "builder", "run-2")
+	aborted, err := s.ReadRun(ctx, "builder", "run-2")
 	require.NoError(t, err)
 	require.NotZero(t, aborted.AbortedAt)
 	again, _, err := s.RegisterInstance(ctx, core.RegisterInstance{Runtime: "builder", Instance: "main", BootID: "boot-2"})

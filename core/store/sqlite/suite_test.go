@@ -77,13 +77,13 @@ func (h *harness) close(t testing.TB) {
 
 // Store lists the ports of the store as it is open now.
 func (h *harness) Store() storetest.Store {
-	records, ledger := sqlite.Records{Store: h.store}, sqlite.Ledger{Store: h.store}
+	records, ledger := h.store, h.store.Ledger()
 	return storetest.Store{
 		Clock: records, Approvals: records, Grants: records, Runs: records, Maintenance: records,
 		Deliveries: ledger, Ledger: ledger, Cards: h.store, AnsweredCards: h.store, Convergence: ledger, Routes: h.store,
 		Principals: h.store, Identities: h.store, Sessions: h.store, Tokens: h.store,
 		Codes: h.store, CodeBurner: h.store, Prompts: h.store, Keys: h.store,
-		Leases: sqlite.Leases{Store: h.store}, Exclusive: true,
+		Leases: h.store.Leases(), Exclusive: true,
 	}
 }
 

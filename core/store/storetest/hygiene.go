@@ -49,7 +49,7 @@ func ctxEnded(k *kit) {
 	k.same(made, k.read(made.ID))
 	k.same(allowed, k.read(allowed.ID))
 	require.Equal(k.t, before, k.reread(w))
-	_, err := k.Run(k.ctx, ownRuntime, "run-1")
+	_, err := k.ReadRun(k.ctx, ownRuntime, "run-1")
 	require.ErrorIs(k.t, err, core.ErrNotFound)
 	_, err = k.Principal(k.ctx, "late")
 	require.ErrorIs(k.t, err, core.ErrNotFound)

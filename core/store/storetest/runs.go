@@ -230,7 +230,7 @@ func abortRepeat(k *kit) {
 func runUnknown(k *kit) {
 	k.create(withRun("run-1"))
 	for _, of := range [][2]string{{ownRuntime, "run-2"}, {otherRuntime, "run-1"}} {
-		_, err := k.Run(k.ctx, of[0], of[1])
+		_, err := k.ReadRun(k.ctx, of[0], of[1])
 		require.ErrorIs(k.t, err, core.ErrNotFound)
 	}
 	// Stopping a run before it asks keeps it from asking.
@@ -243,7 +243,7 @@ func runUnknown(k *kit) {
 
 func (k *kit) run(id string) core.Run {
 	k.t.Helper()
-	run, err := k.Run(k.ctx, ownRuntime, id)
+	run, err := k.ReadRun(k.ctx, ownRuntime, id)
 	require.NoError(k.t, err)
 	require.Equal(k.t, id, run.ID)
 	require.Equal(k.t, k.now(), run.Now)

@@ -291,7 +291,7 @@ func truthDamagedRow(k *kit) {
 	require.Equal(k.t, []string{good.ID}, idsOf(page))
 	_, _, err = k.AbortRun(k.ctx, ownRuntime, "run-1")
 	require.NoError(k.t, err)
-	_, err = k.Run(k.ctx, ownRuntime, "run-1")
+	_, err = k.ReadRun(k.ctx, ownRuntime, "run-1")
 	require.NoError(k.t, err)
 	k.retention()
 	_, err = k.Prune(k.ctx, 10)

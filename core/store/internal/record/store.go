@@ -98,7 +98,7 @@ type Dialect struct {
 
 // Store serves the ports of package core from a DB. Its methods are safe for
 // concurrent use. Where two ports share the name of a method, or share it with the
-// life of a store, it bears a longer one here; the stores' views give it back.
+// life of a store, it bears a longer one here; the views (Ledger, Leases) give it back.
 type Store struct {
 	db   DB
 	rows *Table

@@ -1,4 +1,4 @@
-package sqlite
+package record
 
 import (
 	"context"
@@ -6,23 +6,23 @@ import (
 	"github.com/saysohq/sayso/core"
 )
 
-// Some ports of the record share a name with each other or with the store's own
-// life (Run, Close, Release). A view is the store with the methods of one such
-// port in their place; it costs nothing to make and has no state of its own.
+// Two ports of the record name their methods as another port or the life of a store
+// does (Close, Release). A view is the store with the methods of one of them in
+// their place; it costs nothing to make and has no state of its own. A store that
+// serves such a port in a way of its own brings its own view.
 type (
-	// Records serves core.Approvals, core.Grants, core.Runs, core.Maintenance and
-	// core.Clock.
-	Records struct{ *Store }
-	// Ledger serves core.Deliveries, core.Ledger and core.Convergence.
+	// Ledger serves core.Deliveries, core.Ledger, core.Cards, core.AnsweredCards,
+	// core.Convergence and core.Routes.
 	Ledger struct{ *Store }
 	// Leases serves core.Leases.
 	Leases struct{ *Store }
 )
 
-// Run implements core.Runs.
-func (r Records) Run(ctx context.Context, runtime, run string) (core.Run, error) {
-	return r.ReadRun(ctx, runtime, run)
-}
+// Ledger is the store as the ledger of deliveries.
+func (s *Store) Ledger() Ledger { return Ledger{s} }
+
+// Leases is the store as the keeper of single-holder jobs.
+func (s *Store) Leases() Leases { return Leases{s} }
 
 // Begin implements core.Deliveries.
 func (l Ledger) Begin(ctx context.Context, b core.BeginSend) error { return l.BeginDelivery(ctx, b) }
@@ -47,7 +47,7 @@ func (l Leases) Release(ctx context.Context, lease core.Lease) error {
 	return l.ReleaseLease(ctx, lease)
 }
 
-// The ports that this store serves.
+// The ports that a store serves.
 var (
 	_ interface {
 		core.Clock
@@ -55,17 +55,6 @@ var (
 		core.Grants
 		core.Runs
 		core.Maintenance
-	} = Records{}
-	_ interface {
-		core.Deliveries
-		core.Ledger
-		core.Cards
-		core.AnsweredCards
-		core.Convergence
-		core.Routes
-	} = Ledger{}
-	_ core.Leases = Leases{}
-	_ interface {
 		core.Principals
 		core.Identities
 		core.Sessions
@@ -75,4 +64,13 @@ var (
 		core.Prompts
 		core.Keys
 	} = (*Store)(nil)
+	_ interface {
+		core.Deliveries
+		core.Ledger
+		core.Cards
+		core.AnsweredCards
+		core.Convergence
+		core.Routes
+	} = Ledger{}
+	_ core.Leases = Leases{}
 )
