@@ -2,7 +2,8 @@ package config
 
 // Config is everything that can be configured. The zero file is a good file.
 type Config struct {
-	// Data is the folder of the database, the keys and the local token; 0700.
+	// Data is the folder of the embedded database, the keys, the local token and the
+	// admin socket; 0700. Every process has its own, replicas of a fleet too.
 	Data string `koanf:"data"`
 	// Listen is the address of the HTTP service, "host:port". Off loopback it needs
 	// InsecureHTTP, because the service itself speaks plain HTTP.
@@ -22,9 +23,12 @@ type Config struct {
 	// operator's own network reaches.
 	OpenMetrics bool `koanf:"open_metrics"`
 	// SecretKeyFile holds the 32-byte key that seals keys in the database; default
-	// is a file in Data that the first start makes.
+	// is a file in Data that the first start makes. The replicas of a fleet need the
+	// same one.
 	SecretKeyFile string `koanf:"secret_key_file"`
 
+	Postgres Postgres   `koanf:"postgres"`
+	Redis    Redis      `koanf:"redis"`
 	Log      Log        `koanf:"log"`
 	Limits   Limits     `koanf:"limits"`
 	Telegram []Telegram `koanf:"telegram"`
@@ -44,8 +48,8 @@ type Log struct {
 
 // Limits bounds what one runtime may ask for.
 type Limits struct {
-	Pending       int     `koanf:"pending"`        // Open approvals per runtime.
-	RequestsPerS  float64 `koanf:"requests_per_s"` // Sustained requests per second and runtime.
+	Pending       int     `koanf:"pending"`        // Open approvals per runtime, on all replicas together.
+	RequestsPerS  float64 `koanf:"requests_per_s"` // Sustained requests per second and runtime, on each replica.
 	RequestsBurst int     `koanf:"requests_burst"`
 }
 
@@ -70,6 +74,7 @@ func Default() Config {
 	return Config{
 		Listen:   "127.0.0.1:7788",
 		Timezone: "UTC",
+		Redis:    Redis{Prefix: "sayso"},
 		Log:      Log{Level: "info"},
 		Limits:   Limits{Pending: 1000, RequestsPerS: 200, RequestsBurst: 400},
 	}

@@ -83,8 +83,15 @@ func loadFile(k *koanf.Koanf, path string) error {
 	return nil
 }
 
+// twins are the secrets that the environment can carry, each with a _file twin.
+// Those of messengers stand in lists, which only a file has.
+var twins = []string{"postgres.dsn", "postgres.migrate_dsn", "redis.url"}
+
+// loadEnviron adds the environment. A secret given there outranks the file's, in
+// whichever of its two forms either stands.
 func loadEnviron(k *koanf.Koanf, environ []string) error {
-	return k.Load(env.Provider(".", env.Opt{
+	given := koanf.New(".")
+	err := given.Load(env.Provider(".", env.Opt{
 		Prefix:      "SAYSO_",
 		EnvironFunc: func() []string { return environ },
 		TransformFunc: func(key, value string) (string, any) {
@@ -95,6 +102,16 @@ func loadEnviron(k *koanf.Koanf, environ []string) error {
 			return strings.ReplaceAll(key, "__", "."), value
 		},
 	}), nil)
+	if err != nil {
+		return err
+	}
+	for _, secret := range twins {
+		if given.Exists(secret) || given.Exists(secret+"_file") {
+			k.Delete(secret)
+			k.Delete(secret + "_file")
+		}
+	}
+	return k.Merge(given)
 }
 
 // telegramFromEnviron adds the one bot that needs no file.

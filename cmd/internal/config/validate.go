@@ -22,7 +22,11 @@ var telegramChat = regexp.MustCompile(`^-?[0-9]{1,16}(/[0-9]{1,16})?$`)
 var webhookSecret = regexp.MustCompile(`^[A-Za-z0-9_-]{1,256}$`)
 
 func (c *Config) resolveSecrets() error {
-	var faults []error
+	faults := []error{
+		resolveSecret("postgres.dsn", &c.Postgres.DSN, c.Postgres.DSNFile),
+		resolveSecret("postgres.migrate_dsn", &c.Postgres.MigrateDSN, c.Postgres.MigrateDSNFile),
+		resolveSecret("redis.url", &c.Redis.URL, c.Redis.URLFile),
+	}
 	for i := range c.Telegram {
 		t := &c.Telegram[i]
 		name := fmt.Sprintf("telegram[%d]", i)
@@ -46,7 +50,7 @@ func (c *Config) resolveSecrets() error {
 
 // Validate returns every fault, joined.
 func (c *Config) Validate() error {
-	return errors.Join(c.validateAddress(), c.validatePublicURL(), c.validateRest(), c.validateTelegram(), c.validateSlack(), c.validateDiscord(), c.validateRoutes())
+	return errors.Join(c.validateAddress(), c.validatePublicURL(), c.validateRest(), c.validateFleet(), c.validateTelegram(), c.validateSlack(), c.validateDiscord(), c.validateRoutes())
 }
 
 func (c *Config) validateAddress() error {
