@@ -128,6 +128,13 @@ var rules = []rule{
 			})
 		},
 	},
+	{
+		"the service starts no database server",
+		func(p string) bool { return p == "cmd/sayso" },
+		func(_ graph, p pkg) string {
+			return first(p.Deps, func(d string) bool { return local(d) == "core/store/postgres/pgserver" })
+		},
+	},
 }
 
 // layer orders the packages of the card's way out and in; -1 is outside of it.
@@ -221,6 +228,7 @@ func TestRulesCanFail(t *testing.T) {
 		rules[6].name: {ImportPath: at("deliveries"), Deps: []string{"github.com/spf13/cobra"}},
 		rules[7].name: {ImportPath: at("deliveries"), Deps: []string{at("cmd/internal/config")}},
 		rules[8].name: {ImportPath: at("deliveries"), Imports: []string{at("channels/fakes/telegram")}},
+		rules[9].name: {ImportPath: at("cmd/sayso"), Deps: []string{at("core/store/postgres/pgserver")}},
 	}
 	require.Len(t, bad, len(rules))
 	for _, r := range rules {
