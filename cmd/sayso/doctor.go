@@ -181,22 +181,6 @@ func (c *connection) examineAlone(ctx context.Context, x *examine, why error) (a
 	return e, nil
 }
 
-// serviceConfig reads the configuration as serve would.
-func (c *connection) serviceConfig(file string) (config.Config, error) {
-	if file == "" {
-		file = c.variable("SAYSO_CONFIG")
-	}
-	folder, err := c.folder()
-	if err != nil {
-		return config.Config{}, err
-	}
-	return config.Load(file, c.env.environ, func(cfg *config.Config) {
-		if c.data != "" || cfg.Data == "" {
-			cfg.Data = folder
-		}
-	})
-}
-
 func wellAll(found []api.Finding) bool {
 	for _, f := range found {
 		if f.Verdict != api.HealthOK {

@@ -18,39 +18,37 @@ import (
 )
 
 func newServe(c *connection) *cobra.Command {
-	var file, listen, publicURL, level string
+	var flags configured
+	var listen, publicURL, level, redisFile string
+	var migrate bool
 	cmd := &cobra.Command{
 		Use: "serve", GroupID: "serve", Short: "Run the service",
 		Long: "Run the service: on loopback, with its embedded database in the data folder, unless\n" +
-			"configured otherwise. It needs no configuration, no account and no other service.",
+			"configured otherwise. It needs no configuration, no account and no other service. With\n" +
+			"PostgreSQL configured it is one of any number of equal replicas on one database.",
 		Args: exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if file == "" {
-				file = c.variable("SAYSO_CONFIG")
-			}
-			folder, err := c.folder()
-			if err != nil {
-				return err
-			}
-			cfg, err := config.Load(file, c.env.environ, func(cfg *config.Config) {
-				if c.data != "" || cfg.Data == "" {
-					cfg.Data = folder
-				}
+			cfg, err := c.load(&flags, func(cfg *config.Config) {
 				set(&cfg.Listen, listen)
 				set(&cfg.PublicURL, publicURL)
 				set(&cfg.Log.Level, level)
+				if redisFile != "" {
+					cfg.Redis.URL, cfg.Redis.URLFile = "", redisFile
+				}
 			})
 			if err != nil {
-				return usage("%w", err)
+				return err
 			}
 			return app.Run(cmd.Context(), app.Options{
-				Config: cfg, Logger: newLogger(c.env.stderr, cfg.Log), Now: time.Now,
+				Config: cfg, Logger: newLogger(c.env.stderr, cfg.Log), Now: time.Now, Migrate: migrate,
 				OnReady: func(r app.Ready) { c.greet(r) },
 			})
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&file, "config", "", "configuration file, YAML (SAYSO_CONFIG)")
+	flags.add(cmd)
+	f.StringVar(&redisFile, "redis-url-file", "", "file with the address of Redis (SAYSO_REDIS__URL_FILE)")
+	f.BoolVar(&migrate, "migrate", false, "bring PostgreSQL's schema up to date first; the embedded database's always is")
 	f.StringVar(&listen, "listen", "", "address of the HTTP service (default 127.0.0.1:7788)")
 	f.StringVar(&publicURL, "public-url", "", "trusted origin of links")
 	f.StringVar(&level, "log-level", "", "debug, info, warn or error")
@@ -83,7 +81,8 @@ func (c *connection) greet(r app.Ready) {
 	link := r.URL + "/signin#code=" + r.First.Reveal()
 	var b strings.Builder
 	fmt.Fprintf(&b, "\nsayso is ready at %s (data in %s)\n\n", r.URL, r.Data)
-	if !r.First.Empty() {
+	switch {
+	case !r.First.Empty():
 		if isTerminal(c.env.stdout) {
 			fmt.Fprintf(&b, "1. Sign in as the first admin (once, within 15 minutes):\n   %s\n", link)
 		} else if path, err := saveFirst(r.Data, link); err == nil {
@@ -91,7 +90,9 @@ func (c *connection) greet(r app.Ready) {
 		} else {
 			fmt.Fprintf(&b, "1. The first sign-in link could not be written: run sayso serve in a terminal\n")
 		}
-	} else {
+	case r.FirstElsewhere:
+		fmt.Fprintf(&b, "1. Sign in as the first admin with the link of the replica that started before, or of: %s pair\n", c.self())
+	default:
 		fmt.Fprintf(&b, "1. Open %s/ (sign another browser in with: %s pair)\n", r.URL, c.self())
 	}
 	fmt.Fprintf(&b, "2. Ask, in another terminal:\n   %s ask \"Deploy build 42 to production\"\n", c.self())

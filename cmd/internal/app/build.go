@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -20,13 +19,11 @@ import (
 	"github.com/saysohq/sayso/cmd/internal/doctor"
 	"github.com/saysohq/sayso/core"
 	"github.com/saysohq/sayso/core/approvals"
-	"github.com/saysohq/sayso/core/bus/local"
 	"github.com/saysohq/sayso/core/gateway"
 	"github.com/saysohq/sayso/core/people"
 	"github.com/saysohq/sayso/core/people/keyring"
 	"github.com/saysohq/sayso/core/policy"
 	"github.com/saysohq/sayso/core/redact"
-	"github.com/saysohq/sayso/core/store/sqlite"
 	"github.com/saysohq/sayso/deliveries"
 	"github.com/saysohq/sayso/presentation"
 	"github.com/saysohq/sayso/presentation/web"
@@ -34,6 +31,8 @@ import (
 
 // parts is the built service, before anything of it runs.
 type parts struct {
+	store    *storage
+	bus      bus
 	people   *people.Service
 	service  *approvals.Service
 	pipeline *callbacks.Pipeline
@@ -46,9 +45,9 @@ type parts struct {
 // builder holds what several parts are made of.
 type builder struct {
 	Options
-	store    *sqlite.Store
+	store    *storage
 	zone     *time.Location
-	bus      *local.Bus
+	bus      bus
 	redactor *redact.Redactor
 	registry *prometheus.Registry
 }
@@ -56,21 +55,21 @@ type builder struct {
 // newID makes a UUIDv7: ids in the order of time keep the indexes small.
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
-func build(ctx context.Context, o Options, store *sqlite.Store) (*parts, error) {
+func build(ctx context.Context, o Options, store *storage) (*parts, error) {
 	zone, err := time.LoadLocation(o.Config.Timezone)
 	if err != nil {
 		return nil, fmt.Errorf("timezone: %w", err)
 	}
 	b := &builder{
 		Options: o, store: store,
-		zone: zone, bus: local.New(), redactor: redact.New(), registry: prometheus.NewRegistry(),
+		zone: zone, bus: openBus(&o), redactor: redact.New(), registry: prometheus.NewRegistry(),
 	}
 	b.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	p := &parts{people: people.New(people.Deps{
+	p := &parts{store: store, bus: b.bus, people: people.New(people.Deps{
 		Principals: store, Identities: store, Sessions: store, Tokens: store, Codes: store, Burner: store,
 		Text: b.redactor, Log: o.Logger.With("part", "people"),
 	})}
-	ring, err := b.ring()
+	ring, err := b.ring(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -89,23 +88,11 @@ func build(ctx context.Context, o Options, store *sqlite.Store) (*parts, error) 
 	return p, b.buildEdge(ctx, p, ring)
 }
 
-func (b *builder) ring() (*keyring.Ring, error) {
-	path := b.Config.SecretKeyFile
-	if path == "" {
-		path = filepath.Join(b.Config.Data, SecretKeyFile)
-	}
-	sealer, err := keyring.OpenSealer(path)
-	if err != nil {
-		return nil, fmt.Errorf("open secret key: %w", err)
-	}
-	return keyring.New(b.store, sealer), nil
-}
-
 func (b *builder) planner() *deliveries.Planner {
 	return deliveries.NewPlanner(deliveries.RoutesConfig{
 		Accounts: b.Config.Accounts(), Rules: b.Config.Rules(), PublicURL: b.Config.PublicURL,
 	}, deliveries.RoutesDeps{
-		People: b.store, Sessions: b.store, Codes: b.store, Broken: b.store, Clock: b.store, NewID: newID,
+		People: b.store, Sessions: b.store, Codes: b.store, Broken: b.store.ledger, Clock: b.store, NewID: newID,
 		Logger: b.Logger.With("part", "routes"),
 	})
 }
@@ -131,8 +118,9 @@ func (b *builder) buildWorker(p *parts) error {
 	p.worker = deliveries.New(deliveries.Config{
 		Name: newID(), PublicURL: b.Config.PublicURL, Zone: b.zone, Budgets: b.budgets(),
 	}, deliveries.Deps{
-		Store: b.store.Ledger(), Rows: b.store.Ledger(), Convergence: b.store.Ledger(), Records: b.store, People: b.store,
-		Router: b.planner(), Broken: b.store, Cards: b.store, Leases: b.store.Leases(), Clock: b.store, Hints: b.bus, Publisher: b.bus, Channels: p.channels,
+		Store: b.store.ledger, Rows: b.store.ledger, Convergence: b.store.ledger, Records: b.store, People: b.store,
+		Router: b.planner(), Broken: b.store.ledger, Cards: b.store.ledger, Leases: b.store.leases, Clock: b.store,
+		Hints: b.bus, Publisher: b.bus, Channels: p.channels,
 		Metrics: metrics, Logger: b.Logger.With("part", "deliveries"), Now: b.Now,
 	})
 	return nil
@@ -140,9 +128,9 @@ func (b *builder) buildWorker(p *parts) error {
 
 // buildEdge makes the API, the page and the webhooks on one listener.
 func (b *builder) buildEdge(ctx context.Context, p *parts, ring *keyring.Ring) error {
-	keys, err := ring.LoadOrCreate(ctx, keyring.PurposePage)
+	keys, err := b.keys(ctx, ring, keyring.PurposePage)
 	if err != nil {
-		return fmt.Errorf("load page keys: %w", err)
+		return err
 	}
 	viewKey, err := derive(keys[0].Secret, "views")
 	if err != nil {
@@ -157,7 +145,7 @@ func (b *builder) buildEdge(ctx context.Context, p *parts, ring *keyring.Ring) e
 		RequestsPerSecond: b.Config.Limits.RequestsPerS, Burst: b.Config.Limits.RequestsBurst,
 		CLIAllow: b.Config.CLIAllow, OpenMetrics: b.Config.OpenMetrics,
 	}, gateway.Deps{
-		Approvals: p.service, Ledger: b.store.Ledger(), People: p.people, Authenticator: p.people, Clock: b.store,
+		Approvals: p.service, Ledger: b.store.ledger, People: p.people, Authenticator: p.people, Clock: b.store,
 		Views: views, AgentText: presentation.AgentText, Ready: b.ready,
 		ChatLinks: p.chatLinks, Doctor: b.doctor(p),
 		Metrics: promhttp.HandlerFor(b.registry, promhttp.HandlerOpts{}),

@@ -25,7 +25,7 @@ func (p *parts) accounts() []core.AccountRef {
 // doctor examines what this process holds.
 func (b *builder) doctor(p *parts) *doctor.Doctor {
 	return doctor.New(doctor.Deps{
-		Channels: p.channels, Seen: p.seen, People: b.store, Prompts: b.store, Routes: b.store, Clock: b.store,
+		Channels: p.channels, Seen: p.seen, People: b.store, Prompts: b.store, Routes: b.store.ledger, Clock: b.store,
 		NewID: newID, Logger: b.Logger.With("part", "doctor"),
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/url"
 	"path/filepath"
+	"time"
 
 	"github.com/saysohq/sayso/channels/telegram"
 	"github.com/saysohq/sayso/core"
@@ -44,18 +45,60 @@ func (p *parts) ready(ctx context.Context, o Options, l net.Listener) (Ready, er
 	if _, err := p.people.EnsureLocalToken(ctx, token); err != nil && !errors.Is(err, core.ErrForbidden) {
 		return Ready{}, fmt.Errorf("local token: %w", err)
 	} // Forbidden: somebody revoked it. That stands until the file is removed.
-	first, open, err := p.people.EnsureBootstrap(ctx, people.FormLink)
-	if err != nil {
-		return Ready{}, fmt.Errorf("first sign-in: %w", err)
-	}
 	ready := Ready{URL: own(o.Config.PublicURL, l), PublicURL: o.Config.PublicURL, Data: o.Config.Data, Accounts: p.accounts()}
-	if open {
-		ready.First = first.Code
+	if err := p.firstCode(ctx, &ready); err != nil {
+		return Ready{}, fmt.Errorf("first sign-in: %w", err)
 	}
 	if err := writeFile(filepath.Join(o.Config.Data, AddressFile), ready.URL+"\n"); err != nil {
 		return Ready{}, fmt.Errorf("address file: %w", cause(err))
 	}
 	return ready, nil
+}
+
+// Replicas look for the first code one after the other; one that dies on the way holds
+// the others up for firstCodeTime.
+const (
+	firstCodeLease = "first-code"
+	firstCodeTime  = 5 * time.Second
+	firstCodePause = 50 * time.Millisecond
+)
+
+// firstCode makes the first sign-in code while there is no admin. A new code replaces
+// the one before it, which is right for a process that starts again: its terminal may be
+// gone. Replicas that start together would each spoil what the one before has told, so
+// among them a code that is good stays (sayso pair prints another).
+func (p *parts) firstCode(ctx context.Context, ready *Ready) error {
+	if p.store.shared {
+		lease, err := p.firstCodeTurn(ctx)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = p.store.leases.Release(ctx, lease) }() // It also runs out by itself.
+		if ready.FirstElsewhere, err = p.store.BootstrapOpen(ctx); err != nil || ready.FirstElsewhere {
+			return err
+		}
+	}
+	first, open, err := p.people.EnsureBootstrap(ctx, people.FormLink)
+	if open {
+		ready.First = first.Code
+	}
+	return err
+}
+
+// firstCodeTurn waits for this replica's turn.
+func (p *parts) firstCodeTurn(ctx context.Context) (core.Lease, error) {
+	holder := newID()
+	for {
+		lease, err := p.store.leases.Acquire(ctx, firstCodeLease, holder, firstCodeTime)
+		if !errors.Is(err, core.ErrLeaseLost) {
+			return lease, err
+		}
+		select {
+		case <-ctx.Done():
+			return core.Lease{}, ctx.Err()
+		case <-time.After(firstCodePause):
+		}
+	}
 }
 
 // own is the address of the listener itself, for this machine's terminal: the one

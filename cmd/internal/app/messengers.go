@@ -19,9 +19,9 @@ import (
 // buildChannels makes the configured messengers, the codec of their buttons and
 // the one pipeline that their clicks take.
 func (b *builder) buildChannels(ctx context.Context, p *parts, ring *keyring.Ring) error {
-	keys, err := ring.LoadOrCreate(ctx, keyring.PurposeCallbacks)
+	keys, err := b.keys(ctx, ring, keyring.PurposeCallbacks)
 	if err != nil {
-		return fmt.Errorf("load button keys: %w", err)
+		return err
 	}
 	signing := make([]callbacks.Key, len(keys))
 	for i, k := range keys {
@@ -39,7 +39,7 @@ func (b *builder) buildChannels(ctx context.Context, p *parts, ring *keyring.Rin
 		p.channels = append(p.channels, made...)
 	}
 	p.pipeline = callbacks.New(callbacks.Config{Zone: b.zone, PublicURL: b.Config.PublicURL}, callbacks.Deps{
-		Codec: codec, Resolver: p.service, Reader: p.service, Ledger: b.store.Ledger(), Cards: b.store, Finals: finals{b.store, p}, People: b.store,
+		Codec: codec, Resolver: p.service, Reader: p.service, Ledger: b.store.ledger, Cards: b.store.ledger, Finals: finals{b.store.ledger, p}, People: b.store,
 		Prompts: b.store, Linker: linker{p.people}, Publisher: b.bus, Clock: b.store,
 		Texts: b.redactor, NewID: newID, Logger: b.Logger.With("part", "callbacks"),
 	})

@@ -16,7 +16,6 @@ import (
 	"github.com/saysohq/sayso/core/gateway"
 	"github.com/saysohq/sayso/core/people"
 	"github.com/saysohq/sayso/core/people/adminsocket"
-	"github.com/saysohq/sayso/core/store/sqlite"
 	"github.com/saysohq/sayso/deliveries"
 )
 
@@ -25,6 +24,9 @@ type Options struct {
 	Config config.Config
 	Logger *slog.Logger
 	Now    func() time.Time
+	// Migrate brings the schema of a shared database up to date before it is used;
+	// that of the embedded one always is.
+	Migrate bool
 	// Budgets stand in for the platforms' own, for a fake server that counts
 	// otherwise; nil takes those, and the configuration may switch them off.
 	Budgets map[core.Surface]deliveries.Budget
@@ -34,11 +36,14 @@ type Options struct {
 
 // Ready says where the running service is.
 type Ready struct {
-	URL       string            // Of its own listener, with scheme, port and base path.
-	PublicURL string            // As configured; "" without one.
-	Data      string            // The data folder.
-	First     people.Secret     // The first sign-in code; empty once there is an admin.
-	Accounts  []core.AccountRef // The configured bots.
+	URL       string        // Of its own listener, with scheme, port and base path.
+	PublicURL string        // As configured; "" without one.
+	Data      string        // The data folder.
+	First     people.Secret // The first sign-in code; empty once there is an admin, or with FirstElsewhere.
+	// FirstElsewhere says that there is no admin yet and another replica has told the
+	// first code.
+	FirstElsewhere bool
+	Accounts       []core.AccountRef // The configured bots.
 }
 
 // Run builds the service, runs it until ctx ends or a part of it fails, and stops
@@ -47,9 +52,7 @@ func Run(ctx context.Context, o Options) error {
 	if err := makeFolder(o.Config.Data); err != nil {
 		return err
 	}
-	store, err := sqlite.Open(ctx, sqlite.Config{
-		Path: filepath.Join(o.Config.Data, DatabaseFile), Now: o.Now, Log: o.Logger.With("part", "store"),
-	})
+	store, err := openStore(ctx, &o)
 	if err != nil {
 		return err
 	}
@@ -59,7 +62,7 @@ func Run(ctx context.Context, o Options) error {
 	defer fail(nil)
 	stored := make(chan error, 1)
 	go func() {
-		err := store.Run(storeCtx)
+		err := store.run(storeCtx)
 		if storeCtx.Err() == nil {
 			fail(fmt.Errorf("store ended: %w", err))
 		}
@@ -70,7 +73,7 @@ func Run(ctx context.Context, o Options) error {
 	if storeErr := <-stored; !errors.Is(storeErr, context.Canceled) {
 		err = errors.Join(err, storeErr)
 	}
-	return errors.Join(err, store.Close(), broken(ctx))
+	return errors.Join(err, store.close(), broken(ctx))
 }
 
 // broken is why ctx ended, unless it was asked to.
@@ -82,7 +85,7 @@ func broken(ctx context.Context) error {
 }
 
 // serve builds on a running store and runs until ctx ends.
-func serve(ctx context.Context, o Options, store *sqlite.Store) error {
+func serve(ctx context.Context, o Options, store *storage) error {
 	parts, err := build(ctx, o, store)
 	if err != nil {
 		return quiet(ctx, err)
@@ -112,6 +115,7 @@ func (p *parts) run(ctx context.Context, o Options, listener net.Listener, admin
 	defer stopWork()
 	edges, edgeCtx := errgroup.WithContext(ctx)
 	work, failedWork := errgroup.WithContext(workCtx)
+	work.Go(func() error { return p.bus.Run(failedWork) })
 	work.Go(func() error { return p.service.Run(failedWork) })
 	work.Go(func() error { return p.worker.Run(failedWork) })
 
