@@ -121,7 +121,8 @@ type Prompts interface {
 type Deployment struct {
 	ID          string // Random, made once.
 	Incarnation int64  // Raised by restore.
-	Sealed      bool
+	Sealed      bool   // It does not serve.
+	Seal        Seal   // Why not; SealNone also where nobody said.
 	CreatedAt   Millis
 }
 

@@ -9,10 +9,16 @@ CREATE TABLE deployment (
     singleton   bigint PRIMARY KEY CHECK (singleton = 1),
     id          text COLLATE "C" NOT NULL,
     incarnation bigint NOT NULL DEFAULT 1 CHECK (incarnation >= 1),
-    sealed      boolean NOT NULL DEFAULT false,
+    sealed      boolean NOT NULL DEFAULT false, -- It does not serve;
+    sealed_as   text COLLATE "C" NOT NULL DEFAULT '' CHECK (sealed_as IN ('', 'backup', 'moved', 'arriving', 'restoring')), -- why not.
+    copy_id     text COLLATE "C" NOT NULL DEFAULT '', -- The copy that this store came with, or was moved away by.
     created_at  bigint NOT NULL DEFAULT 0,
     clock       bigint NOT NULL DEFAULT 0,
-    batch       bigint NOT NULL DEFAULT 0
+    batch       bigint NOT NULL DEFAULT 0,
+    -- What the server was at the last start: another one may have lost commits.
+    cluster     text COLLATE "C" NOT NULL DEFAULT '',
+    timeline    bigint NOT NULL DEFAULT 0,
+    CONSTRAINT only_sealed_has_a_reason CHECK (sealed OR sealed_as = '')
 );
 
 CREATE TABLE sealed_keys (

@@ -8,10 +8,16 @@ CREATE TABLE deployment (
     singleton   INTEGER PRIMARY KEY CHECK (singleton = 1),
     id          TEXT    NOT NULL,
     incarnation INTEGER NOT NULL DEFAULT 1 CHECK (incarnation >= 1),
-    sealed      INTEGER NOT NULL DEFAULT 0 CHECK (sealed IN (0, 1)),
+    sealed      INTEGER NOT NULL DEFAULT 0 CHECK (sealed IN (0, 1)), -- It does not serve;
+    sealed_as   TEXT    NOT NULL DEFAULT '' CHECK (sealed_as IN ('', 'backup', 'moved', 'arriving', 'restoring')), -- why not.
+    copy_id     TEXT    NOT NULL DEFAULT '', -- The copy that this store came with, or was moved away by.
     created_at  INTEGER NOT NULL DEFAULT 0,
     clock       INTEGER NOT NULL DEFAULT 0,
-    batch       INTEGER NOT NULL DEFAULT 0
+    batch       INTEGER NOT NULL DEFAULT 0,
+    -- What PostgreSQL was at the last start: another one may have lost commits.
+    cluster     TEXT    NOT NULL DEFAULT '',
+    timeline    INTEGER NOT NULL DEFAULT 0,
+    CONSTRAINT only_sealed_has_a_reason CHECK (sealed = 1 OR sealed_as = '')
 ) STRICT;
 
 CREATE TABLE sealed_keys (

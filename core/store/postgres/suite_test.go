@@ -127,7 +127,7 @@ func ports(s *Store) storetest.Store {
 		Clock: records, Approvals: records, Grants: records, Runs: records, Maintenance: records,
 		Deliveries: ledger, Ledger: ledger, Cards: s, AnsweredCards: s, Convergence: ledger, Routes: s,
 		Principals: s, Identities: s, Sessions: s, Tokens: s,
-		Codes: s, CodeBurner: s, Prompts: s, Keys: s,
+		Codes: s, CodeBurner: s, Prompts: s, Keys: s, Restoration: s,
 		Leases: s.Leases(),
 	}
 }

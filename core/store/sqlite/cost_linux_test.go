@@ -72,7 +72,7 @@ func BenchmarkDecideCost(b *testing.B) {
 	require.NoError(b, err)
 	b.Cleanup(func() { require.NoError(b, s.Close()) })
 	within := &inside{db: db{s}}
-	records := record.New(within, dialect())
+	records := record.New(within, dialect(), nil)
 	batch := func(n int, run func(i int) error) time.Duration {
 		jobs := make([]*job, n)
 		for i := range jobs {

@@ -37,7 +37,7 @@ func (d db) Now(ctx context.Context) (core.Millis, error) {
 func (d db) Read(ctx context.Context) record.Reader { return d.read(ctx) }
 
 // Write implements record.DB.
-func (d db) Write(ctx context.Context, u record.Urgency, rows int, fn func(record.Conn, core.Millis) error) error {
-	_, err := writeRows(ctx, d.Store, u, rows, func(t *tx) (struct{}, error) { return struct{}{}, fn(t, t.now) })
+func (d db) Write(ctx context.Context, u record.Urgency, rows int, fn func(record.Conn, core.Millis) error, committed func()) error {
+	_, err := writeRows(ctx, d.Store, u, rows, func(t *tx) (struct{}, error) { return struct{}{}, fn(t, t.now) }, committed)
 	return err
 }

@@ -33,6 +33,11 @@ type Config struct {
 	Now func() time.Time
 	// Log takes content-free reports of faults; required.
 	Log *slog.Logger
+	// Ended is told of every final answer that this store records, once, after the
+	// commit, also where whoever asked for the write has gone; nil tells nobody. It may
+	// be called by many goroutines at once. An answer is told by nobody where the
+	// process dies behind the commit.
+	Ended func(core.Approval)
 	// AllowSealed opens a sealed backup, for the restore that unseals it.
 	AllowSealed bool
 	// ReadConns bounds the read pool; 0 means 8.
@@ -106,7 +111,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
 	s := &Store{log: cfg.Log, lock: lock, clock: &clock{process: cfg.Now}, queue: newQueue(), ended: make(chan struct{})}
-	s.Store = record.New(db{s}, dialect())
+	s.Store = record.New(db{s}, dialect(), cfg.Ended)
 	if err := s.open(ctx, cfg); err != nil {
 		_ = s.Close() // The reason for closing is the error to report.
 		return nil, fmt.Errorf("open store: %w", err)
@@ -117,15 +122,8 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 // claimFolder makes the folder and the file, both for their owner alone, and
 // takes the lock that keeps a second process away.
 func claimFolder(path string) (*os.File, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fileError(err)
-	}
-	lock, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	lock, err := takeLock(path)
 	if err != nil {
-		return nil, fileError(err)
-	}
-	if err := lockFile(lock); err != nil {
-		_ = lock.Close() // Never locked: nothing depends on it.
 		return nil, err
 	}
 	db, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
@@ -188,7 +186,7 @@ func (s *Store) adopt(ctx context.Context, allowSealed bool) error {
 		return err
 	}
 	if sealed && !allowSealed {
-		return core.ErrSealed
+		return s.refusal(ctx)
 	}
 	s.writer.batch = batch
 	s.clock.raise(core.Millis(last))

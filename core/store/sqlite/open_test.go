@@ -119,6 +119,38 @@ func TestOpenRefusesASealedStore(t *testing.T) {
 	openStore(t, cfg)
 }
 
+// Each seal says what to do.
+func TestOpenSaysWhyAStoreIsSealed(t *testing.T) {
+	t.Parallel()
+	for seal, says := range map[core.Seal]string{
+		core.SealBackup: "restore it first", core.SealMoved: "serve from that one",
+		core.SealArriving: "the same sayso migrate", core.SealRestoring: "the same sayso restore",
+	} {
+		cfg := testConfig(t, newTestClock())
+		made(t, cfg)
+		alter(t, cfg, `UPDATE deployment SET sealed = 1, sealed_as = '`+string(seal)+`'`)
+		_, err := Open(t.Context(), cfg)
+		require.ErrorIs(t, err, core.ErrSealed)
+		require.ErrorContains(t, err, says)
+	}
+}
+
+func TestLockKeepsTheStoreClosed(t *testing.T) {
+	t.Parallel()
+	cfg := testConfig(t, newTestClock())
+	lock, err := Lock(cfg.Path)
+	require.NoError(t, err)
+	_, err = Open(t.Context(), cfg)
+	require.ErrorIs(t, err, ErrInUse)
+	_, err = Lock(cfg.Path)
+	require.ErrorIs(t, err, ErrInUse)
+	require.NoFileExists(t, cfg.Path)
+	require.NoError(t, lock.Close())
+	openStore(t, cfg)
+	_, err = Lock(cfg.Path)
+	require.ErrorIs(t, err, ErrInUse)
+}
+
 func TestOpenRefusesANewerSchema(t *testing.T) {
 	t.Parallel()
 	cfg := testConfig(t, newTestClock())

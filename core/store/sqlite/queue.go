@@ -25,6 +25,16 @@ type job struct {
 	rows  int // Rows that a background write may touch, at most maxBackground.
 	state atomic.Int32
 	done  chan error
+	// committed is called once the writer has recorded the write; nil for nothing.
+	committed func()
+}
+
+// answered passes the writer's answer on.
+func (j *job) answered(err error) error {
+	if err == nil && j.committed != nil {
+		j.committed()
+	}
+	return err
 }
 
 const (
@@ -43,13 +53,14 @@ const (
 // context yields core.ErrOutcomeUnknown, because the write may well be recorded.
 // Result and error are both returned, so that a refusal can carry the current row.
 func write[T any](ctx context.Context, s *Store, c record.Urgency, fn func(*tx) (T, error)) (T, error) {
-	return writeRows(ctx, s, c, 1, fn)
+	return writeRows(ctx, s, c, 1, fn, nil)
 }
 
-// writeRows is write for background work that touches many rows at once.
-func writeRows[T any](ctx context.Context, s *Store, c record.Urgency, rows int, fn func(*tx) (T, error)) (T, error) {
+// writeRows is write for background work that touches many rows at once. committed
+// is called after the commit also where the caller has gone by then.
+func writeRows[T any](ctx context.Context, s *Store, c record.Urgency, rows int, fn func(*tx) (T, error), committed func()) (T, error) {
 	var result, none T
-	j := &job{class: c, rows: rows, done: make(chan error, 1)}
+	j := &job{class: c, rows: rows, done: make(chan error, 1), committed: committed}
 	j.run = func(t *tx) (err error) {
 		result, err = fn(t)
 		return err
@@ -62,7 +73,7 @@ func writeRows[T any](ctx context.Context, s *Store, c record.Urgency, rows int,
 	}
 	select {
 	case err := <-j.done:
-		return result, err
+		return result, j.answered(err)
 	case <-ctx.Done():
 	}
 	if j.state.CompareAndSwap(jobQueued, jobAbandoned) {
@@ -70,8 +81,9 @@ func writeRows[T any](ctx context.Context, s *Store, c record.Urgency, rows int,
 	}
 	select {
 	case err := <-j.done:
-		return result, err
+		return result, j.answered(err)
 	default: // The writer still owns result: it must not be touched any more.
+		go func() { _ = j.answered(<-j.done) }() // The caller has its answer.
 		return none, fmt.Errorf("await commit: %w", core.ErrOutcomeUnknown)
 	}
 }

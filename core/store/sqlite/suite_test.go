@@ -82,7 +82,7 @@ func (h *harness) Store() storetest.Store {
 		Clock: records, Approvals: records, Grants: records, Runs: records, Maintenance: records,
 		Deliveries: ledger, Ledger: ledger, Cards: h.store, AnsweredCards: h.store, Convergence: ledger, Routes: h.store,
 		Principals: h.store, Identities: h.store, Sessions: h.store, Tokens: h.store,
-		Codes: h.store, CodeBurner: h.store, Prompts: h.store, Keys: h.store,
+		Codes: h.store, CodeBurner: h.store, Prompts: h.store, Keys: h.store, Restoration: h.store,
 		Leases: h.store.Leases(), Exclusive: true,
 	}
 }

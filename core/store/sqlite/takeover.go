@@ -3,9 +3,49 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 
 	"github.com/saysohq/sayso/core"
 )
+
+// Lock takes the lock of the store at path without opening the store, for work on
+// its file from outside: nobody opens it before the lock is closed. The folder is
+// made when it is missing, the file is not. Errors: ErrInUse, ErrReadOnly,
+// core.ErrUnavailable.
+func Lock(path string) (io.Closer, error) {
+	lock, err := takeLock(path)
+	if err != nil { // No typed nil in the interface.
+		return nil, fmt.Errorf("lock store: %w", err)
+	}
+	return lock, nil
+}
+
+// takeLock makes the folder and takes the lock that keeps a second process away.
+func takeLock(path string) (*os.File, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fileError(err)
+	}
+	lock, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fileError(err)
+	}
+	if err := lockFile(lock); err != nil {
+		_ = lock.Close() // Never locked: nothing depends on it.
+		return nil, err
+	}
+	return lock, nil
+}
+
+// refusal says why a sealed store does not serve.
+func (s *Store) refusal(ctx context.Context) error {
+	d, err := s.Deployment(ctx)
+	if err != nil {
+		return err
+	}
+	return d.Seal.Refusal()
+}
 
 // The leases of processes that are gone. Whoever opens the store holds its lock,
 // so every lease in it belongs to a process that died or never gave it back:

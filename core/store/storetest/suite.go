@@ -29,6 +29,7 @@ type Store struct {
 	core.CodeBurner
 	core.Prompts
 	core.Keys
+	core.Restoration
 	Leases core.Leases
 	// Exclusive is true where one process holds the store at a time: whoever opens
 	// it knows that the holders of all leases in it are gone.
@@ -104,6 +105,7 @@ func Run(t *testing.T, open Factory) {
 		{"access", accessSpecs()},
 		{"codes", codeSpecs()},
 		{"prompts", promptSpecs()},
+		{"restore", restoreSpecs()},
 		{"leases", leaseSpecs()},
 		{"hygiene", hygieneSpecs()},
 		{"races", raceSpecs()},

@@ -10,7 +10,7 @@ import (
 // Statements about the deployment's row and its sealed keys. Keys of a purpose that
 // are made in one millisecond are dated one after the other.
 const (
-	sqlDeployment = "SELECT id, incarnation, sealed, created_at FROM deployment WHERE singleton = 1"
+	sqlDeployment = "SELECT id, incarnation, sealed, sealed_as, created_at FROM deployment WHERE singleton = 1"
 	sqlSealedKeys = `SELECT id, purpose, sealed, created_at FROM sealed_keys WHERE purpose = ?
 		ORDER BY created_at DESC`
 	sqlNewestKey    = `SELECT coalesce(max(created_at), 0) FROM sealed_keys WHERE purpose = ?`
@@ -20,7 +20,7 @@ const (
 // Deployment implements core.Keys.
 func (s *Store) Deployment(ctx context.Context) (core.Deployment, error) {
 	var d core.Deployment
-	if err := s.read(ctx).One(sqlDeployment, nil, &d.ID, &d.Incarnation, &d.Sealed, (*int64)(&d.CreatedAt)); err != nil {
+	if err := s.read(ctx).One(sqlDeployment, nil, &d.ID, &d.Incarnation, &d.Sealed, (*string)(&d.Seal), (*int64)(&d.CreatedAt)); err != nil {
 		return core.Deployment{}, fmt.Errorf("read deployment: %w", err)
 	}
 	return d, nil

@@ -51,9 +51,14 @@ func (t *tx) expireDue(limit int) ([]core.Hint, error) {
 // parameters time, limit and offset. Damaged rows are passed over: they can be
 // neither decided nor swept, and must not stand in the way of the others.
 func (t *tx) change(query string, limit int, apply func(*core.Approval) error) ([]core.Hint, error) {
+	return t.changeUntil(query, t.now, limit, apply)
+}
+
+// changeUntil is change for another time than now.
+func (t *tx) changeUntil(query string, until core.Millis, limit int, apply func(*core.Approval) error) ([]core.Hint, error) {
 	var hints []core.Hint
 	for offset := 0; len(hints) < limit; {
-		rows, damaged, err := t.rowsOf(query, int64(t.now), limit-len(hints), offset)
+		rows, damaged, err := t.rowsOf(query, int64(until), limit-len(hints), offset)
 		if err != nil {
 			return nil, err
 		}

@@ -63,6 +63,7 @@ var (
 		core.CodeBurner
 		core.Prompts
 		core.Keys
+		core.Restoration
 	} = (*Store)(nil)
 	_ interface {
 		core.Deliveries
