@@ -61,18 +61,23 @@ type Detail struct {
 // MaxDetail is the bound of Detail.Text in bytes.
 const MaxDetail = 64 << 10
 
-// AlwaysOffer is the rule that "always allow" would make.
+// AlwaysOffer is the rule that "always allow" would make. Tool and Operation are
+// as the tables spell them: the rule is made from this row and nothing else (K7).
 type AlwaysOffer struct {
-	Label string `json:"label"` // "GET requests to example.com".
-	Scope string `json:"scope"` // recipient | host | operation | tool.
-	Value string `json:"value"`
+	Label     string `json:"label"` // "GET requests to example.com".
+	Scope     string `json:"scope"` // recipient | host | operation | tool.
+	Value     string `json:"value"` // Normalised; "sha256:..." for one exact command; "" for a whole tool.
+	Tool      string `json:"tool,omitempty"`
+	Operation string `json:"operation,omitempty"`
 }
 
 // TrailStep is one step of the evaluation that led to the question (admins only).
 type TrailStep struct {
 	Step    string `json:"step"`
-	Matched string `json:"matched,omitempty"`
-	Verdict string `json:"verdict"`
+	Matched string `json:"matched,omitempty"` // What matched: a table, a rule, a mode.
+	Verdict string `json:"verdict"`           // ask, auto, allow, deny; "next" where the walk went on; the class in the first step.
+	Why     string `json:"why,omitempty"`     // One sentence, without anything from the arguments.
+	Change  string `json:"change,omitempty"`  // What would have to change for another result.
 }
 
 // Resolution is the outcome of the gate. All of it is written by the one guarded
