@@ -314,6 +314,17 @@ func (t EventType) Valid() bool {
 	return false
 }
 
+// Ends reports whether t is the event of a final answer. Every approval has at most
+// one such event.
+func (t EventType) Ends() bool {
+	switch t {
+	case EventAutoGranted, EventGranted, EventRejected, EventExpired, EventCancelled:
+		return true
+	case EventRequested, EventConsumed, EventVoided, EventOutcome:
+	}
+	return false
+}
+
 // EventOf is the event that a gate entering the terminal status s writes.
 func EventOf(s Status, o Origin) EventType {
 	switch s {

@@ -149,6 +149,9 @@ func (s *Store) createOnce(ctx context.Context, c core.NewApproval) (core.Create
 	if err := record.Stamp(&a, c, core.Millis(at)); err != nil {
 		return core.Created{}, err
 	}
+	if a.Status.Terminal() {
+		s.Ended(a)
+	}
 	return core.Created{Approval: a}, nil
 }
 

@@ -246,6 +246,9 @@ func (s *Store) send(ctx context.Context, d core.Decide, p parts) (core.Decided,
 	case a.Status == core.StatusPending: // The person lost the right meanwhile.
 		return core.Decided{}, core.ErrNotFound
 	}
+	if changed {
+		s.Ended(a)
+	}
 	return decidedBy(d, a, changed), nil
 }
 
@@ -278,9 +281,13 @@ func (s *Store) readBack(ctx context.Context, d core.Decide) (core.Decided, erro
 			return err
 		})
 		return err
-	})
+	}, nil)
 	if err != nil || !a.Status.Terminal() {
 		return core.Decided{}, core.ErrOutcomeUnknown
 	}
-	return decidedBy(d, a, false), nil
+	decided := decidedBy(d, a, false)
+	if decided.Applied { // Recorded, and told to nobody yet.
+		s.Ended(a)
+	}
+	return decided, nil
 }

@@ -42,6 +42,10 @@ type Config struct {
 	Limit time.Duration
 	// Log takes content-free reports of faults; required.
 	Log *slog.Logger
+	// Ended is told of every final answer that this store records, once, after the
+	// commit; nil tells nobody. It may be called by many goroutines at once. An answer is
+	// told by nobody where the process, or its connection, dies at the commit.
+	Ended func(core.Approval)
 	// AllowSealed opens a sealed backup, for the restore that unseals it.
 	AllowSealed bool
 
@@ -93,7 +97,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if cfg.clock == "" {
 		cfg.clock = clockSQL
 	}
-	s.Store = record.New(db{s}, dialect())
+	s.Store = record.New(db{s}, dialect(), cfg.Ended)
 	s.sql = newStatements(cfg.clock, s.Table())
 	if s.pool, err = pgxpool.NewWithConfig(ctx, pool); err != nil {
 		return nil, fmt.Errorf("open store: %w", translate(err))
@@ -209,7 +213,7 @@ func (s *Store) adopt(ctx context.Context, allowSealed bool) error {
 			return err
 		}
 		return c.One(sqlAdopt, nil, &sealed, &last)
-	})
+	}, nil)
 	s.floor.raise(last)
 	if err == nil && sealed && !allowSealed {
 		err = core.ErrSealed

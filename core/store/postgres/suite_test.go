@@ -86,6 +86,7 @@ func TestModel(t *testing.T) {
 // harness runs the store over a database of its own.
 type harness struct {
 	cfg   Config
+	ends  *storetest.Ends
 	store *Store
 	raw   *pgxpool.Pool // The database behind the store's back.
 	spoil func()        // The database is not fit for another test.
@@ -97,7 +98,8 @@ func newHarness(t *testing.T, p Pooler, through ...func(dsn string) string) *har
 	raw, err := pgxpool.New(context.Background(), dsn)
 	require.NoError(t, err)
 	t.Cleanup(raw.Close)
-	h := &harness{raw: raw, spoil: spoil, cfg: config(dsn)}
+	h := &harness{raw: raw, spoil: spoil, cfg: config(dsn), ends: storetest.NewEnds()}
+	h.cfg.Ended = h.ends.Add
 	h.cfg.Pooler, h.cfg.clock = p, testClock
 	for _, by := range through {
 		h.cfg.DSN = by(h.cfg.DSN)
@@ -161,6 +163,9 @@ func (h *harness) Corrupt(t testing.TB, id string, d storetest.Damage) {
 	require.NoError(t, err)
 	require.Equal(t, int64(1), tag.RowsAffected())
 }
+
+// Ends is what was told.
+func (h *harness) Ends() *storetest.Ends { return h.ends }
 
 // Events lists the outbox of an approval.
 func (h *harness) Events(t testing.TB, id string) []core.EventType {

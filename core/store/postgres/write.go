@@ -29,8 +29,12 @@ func (d db) Now(ctx context.Context) (core.Millis, error) {
 func (d db) Read(ctx context.Context) record.Reader { return reader{ctx, d.Store} }
 
 // Write implements record.DB. Urgencies need no care here: writes run side by side.
-func (d db) Write(ctx context.Context, _ record.Urgency, _ int, fn func(record.Conn, core.Millis) error) error {
-	return d.retry(ctx, func() error { return d.attempt(ctx, fn) })
+func (d db) Write(ctx context.Context, _ record.Urgency, _ int, fn func(record.Conn, core.Millis) error, committed func()) error {
+	err := d.retry(ctx, func() error { return d.attempt(ctx, fn) })
+	if err == nil && committed != nil {
+		committed()
+	}
+	return err
 }
 
 // Pauses between two attempts: at least a millisecond, doubled each time.

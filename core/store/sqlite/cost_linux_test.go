@@ -21,7 +21,7 @@ type inside struct {
 	t *tx
 }
 
-func (d *inside) Write(_ context.Context, _ record.Urgency, _ int, fn func(record.Conn, core.Millis) error) error {
+func (d *inside) Write(_ context.Context, _ record.Urgency, _ int, fn func(record.Conn, core.Millis) error, _ func()) error {
 	return fn(d.t, d.t.now)
 }
 

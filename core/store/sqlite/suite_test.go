@@ -33,6 +33,7 @@ type harness struct {
 	mu    sync.Mutex
 	shift time.Duration
 
+	ends  *storetest.Ends
 	store *sqlite.Store
 	stop  context.CancelFunc
 	ended chan error
@@ -42,7 +43,7 @@ type harness struct {
 
 func newHarness(t *testing.T) *harness {
 	t.Helper()
-	h := &harness{path: filepath.Join(t.TempDir(), "sayso.db")}
+	h := &harness{path: filepath.Join(t.TempDir(), "sayso.db"), ends: storetest.NewEnds()}
 	h.open(t)
 	t.Cleanup(func() { h.close(t) })
 	// The schema's checks would refuse the damage that the suite wants survived.
@@ -61,7 +62,7 @@ func (h *harness) now() time.Time {
 
 func (h *harness) open(t testing.TB) {
 	t.Helper()
-	store, err := sqlite.Open(context.Background(), sqlite.Config{Path: h.path, Now: h.now, Log: slog.New(slog.DiscardHandler)})
+	store, err := sqlite.Open(context.Background(), sqlite.Config{Path: h.path, Now: h.now, Log: slog.New(slog.DiscardHandler), Ended: h.ends.Add})
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	h.store, h.stop, h.ended = store, stop, make(chan error, 1)
@@ -114,6 +115,9 @@ func (h *harness) Corrupt(t testing.TB, id string, d storetest.Damage) {
 	require.NoError(t, err)
 	require.Equal(t, int64(1), changed)
 }
+
+// Ends is what was told.
+func (h *harness) Ends() *storetest.Ends { return h.ends }
 
 // Events lists the outbox of an approval.
 func (h *harness) Events(t testing.TB, id string) []core.EventType {

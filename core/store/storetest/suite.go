@@ -62,6 +62,8 @@ type Harness interface {
 	Reopen(t testing.TB)
 	// Corrupt damages the stored row of an approval behind the store's back.
 	Corrupt(t testing.TB, approvalID string, d Damage)
+	// Ends is what the store has told of final answers since it was first opened.
+	Ends() *Ends
 	// Events lists what was recorded about an approval, in the order of recording.
 	Events(t testing.TB, approvalID string) []core.EventType
 }
@@ -118,7 +120,9 @@ func Run(t *testing.T, open Factory) {
 			for _, s := range area.specs {
 				t.Run(s.name, func(t *testing.T) {
 					t.Parallel()
-					s.run(newKit(t, open(t)))
+					k := newKit(t, open(t))
+					s.run(k)
+					k.toldOnce()
 				})
 			}
 		})

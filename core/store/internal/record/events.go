@@ -40,6 +40,9 @@ func (t *tx) event(a *core.Approval, e core.EventType) error {
 	if err != nil {
 		return err
 	}
+	if e.Ends() {
+		t.ended = append(t.ended, *a)
+	}
 	_, err = t.Exec(t.rows.InsertEvent, a.ID, a.Revision, string(e), a.Runtime, a.CausedBy, int64(t.now), body)
 	return err
 }

@@ -74,7 +74,11 @@ type DB interface {
 	// fails. fn may run more than once and changes nothing but the database and its
 	// own results. After core.ErrOutcomeUnknown fn may even be running still. rows
 	// bounds what a background write touches.
-	Write(ctx context.Context, u Urgency, rows int, fn func(c Conn, now core.Millis) error) error
+	//
+	// committed is called once, after the commit of the last run of fn, and before
+	// Write returns unless its caller has gone. It is not called where nothing was
+	// recorded, or where nobody can tell.
+	Write(ctx context.Context, u Urgency, rows int, fn func(c Conn, now core.Millis) error, committed func()) error
 }
 
 // Dialect is what the SQL of a database calls by other names.
@@ -100,12 +104,22 @@ type Dialect struct {
 // concurrent use. Where two ports share the name of a method, or share it with the
 // life of a store, it bears a longer one here; the views (Ledger, Leases) give it back.
 type Store struct {
-	db   DB
-	rows *Table
+	db    DB
+	rows  *Table
+	ended func(core.Approval)
 }
 
-// New returns the ports of a store.
-func New(db DB, d Dialect) *Store { return &Store{db: db, rows: newTable(d)} }
+// New returns the ports of a store. ended is told of every final answer that the
+// store records, once, after its commit; nil tells nobody.
+func New(db DB, d Dialect, ended func(core.Approval)) *Store {
+	if ended == nil {
+		ended = func(core.Approval) {}
+	}
+	return &Store{db: db, rows: newTable(d), ended: ended}
+}
+
+// Ended tells of a final answer that a store recorded in a way of its own.
+func (s *Store) Ended(a core.Approval) { s.ended(a) }
 
 // Table is the store's knowledge of its statements, for what a store does in a way
 // of its own.
@@ -123,6 +137,8 @@ type tx struct {
 	// now is the deployment's time, read after the last lock (conformance 20). All
 	// that one transition stamps carries one time.
 	now core.Millis
+	// ended are the rows that this write brings their final answer.
+	ended []core.Approval
 }
 
 // write runs fn in one transaction. Result and error are both returned, so that a
@@ -134,9 +150,16 @@ func write[T any](ctx context.Context, s *Store, u Urgency, fn func(*tx) (T, err
 // writeRows is write for background work that touches many rows at once.
 func writeRows[T any](ctx context.Context, s *Store, u Urgency, rows int, fn func(*tx) (T, error)) (T, error) {
 	var result, none T
+	var ended []core.Approval
 	err := s.db.Write(ctx, u, rows, func(c Conn, now core.Millis) (err error) {
-		result, err = fn(&tx{Conn: c, rows: s.rows, now: now})
+		t := &tx{Conn: c, rows: s.rows, now: now}
+		result, err = fn(t)
+		ended = t.ended
 		return err
+	}, func() {
+		for i := range ended {
+			s.ended(ended[i])
+		}
 	})
 	if errors.Is(err, core.ErrOutcomeUnknown) { // fn may be writing its result still.
 		return none, err
