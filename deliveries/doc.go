@@ -42,8 +42,11 @@
 //     the edit lands.
 //   - A row whose card may be the answer to a click is left alone until no such answer
 //     can come any more, or until it is recorded as shown.
-//   - A platform's retry_after is never shortened; final answers have slots of
-//     their own, and new cards keep a quarter of every budget.
+//   - A platform's retry_after is never shortened, and no budget is exceeded in any
+//     window.
+//   - Final answers and new cards have slots of their own and share every budget:
+//     whoever waits alone has all of it. Where both wait, a card has every fourth
+//     place, the next one if it is the first; see Pacer.
 //   - A card that does not get through takes its next route before it is given up,
 //     and a chat that is closed to us is reported once.
 //   - One call at a time in each chat; a chat that hangs holds half of its

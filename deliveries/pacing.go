@@ -18,7 +18,8 @@ type Rate struct {
 }
 
 // Budget is what one account of a channel may send. Edits spend the same budgets
-// as sends; new cards keep a quarter of each.
+// as sends. Whatever is free may be used by anybody; how new cards and final answers
+// share what is short is told at Pacer.
 type Budget struct {
 	Account Rate // All calls of the account.
 	Direct  Rate // Calls to one chat with one person.
@@ -57,18 +58,32 @@ type Call struct {
 	Address string
 	Direct  bool // A chat with one person.
 	Edit    bool // The call edits a message; otherwise it posts one.
-	Final   bool // The call shows a final answer: it may not touch the quarter of new cards.
+	Final   bool // The call shows a final answer; otherwise it counts as a new card.
 }
 
 // Pause is the answer of a Pacer.
 type Pause struct {
-	Wait   time.Duration // Until the call may leave.
-	Booked bool          // The budget is spent; false when Wait is over the limit asked for.
-	Chat   bool          // Not booked: the chat's own budget is the cause, for both lanes.
+	Wait   time.Duration // Booked: until the call may leave. Otherwise: until asking again may help.
+	Booked bool          // The budgets are spent; false when Wait is over the limit asked for.
+	Chat   time.Duration // Not booked: so long no call at all may go to the chat.
+	Lane   time.Duration // Not booked: so long no call of the account, final or not as this one, may leave.
 }
 
 // Pacer hands out send budgets. A shared one falls back to local budgets when it
 // loses its server: it never fails and never blocks for long.
+//
+// Every bucket is shared by one rule, in which nothing is kept for anybody who does
+// not ask:
+//
+//   - While no card waits, final answers may use all of it, and the other way round.
+//   - A card that is told to come back has the next free place kept for it: final
+//     answers book the one after that. So it leaves within about one interval.
+//   - While final answers wait, this is so for every fourth place, and no card has
+//     another. So a flood of cards leaves them three quarters, and one that comes into
+//     it leaves next.
+//
+// A place is kept until a second after the time at which somebody was told to come
+// back, whether they do or not.
 type Pacer interface {
 	// Reserve books the next moment for the call, if that is at most limit away.
 	Reserve(ctx context.Context, c Call, limit time.Duration) Pause
@@ -80,24 +95,9 @@ type LocalPacer struct {
 	budgets map[core.Surface]Budget
 
 	mu      sync.Mutex
-	full    map[bucket]time.Time // When the bucket is full again; absent: full.
+	meters  map[Bucket]Meter // Absent: full, and nobody waits.
 	pruneAt int
 }
-
-// bucket names one budget; lane is set for the part that final answers may use.
-type bucket struct {
-	place
-	kind  bucketKind
-	final bool
-}
-
-type bucketKind int
-
-const (
-	bucketAccount bucketKind = iota
-	bucketChat
-	bucketEdits
-)
 
 // pruneSize is the number of buckets that are kept before full ones are dropped.
 const pruneSize = 1024
@@ -105,99 +105,41 @@ const pruneSize = 1024
 // NewLocalPacer returns a pacer with full budgets; channels without a budget are
 // not paced.
 func NewLocalPacer(budgets map[core.Surface]Budget, now func() time.Time) *LocalPacer {
-	return &LocalPacer{now: now, budgets: budgets, full: make(map[bucket]time.Time), pruneAt: pruneSize}
+	return &LocalPacer{now: now, budgets: budgets, meters: make(map[Bucket]Meter), pruneAt: pruneSize}
 }
 
-// Reserve implements Pacer by the generic cell rate algorithm: each bucket is one
-// point in time, and a booking moves it.
+// Reserve implements Pacer.
 func (p *LocalPacer) Reserve(_ context.Context, c Call, limit time.Duration) Pause {
 	b, ok := p.budgets[c.Account.Channel]
 	if !ok {
 		return Pause{Booked: true}
 	}
-	spends := b.spends(c)
+	costs := b.Costs(c)
+	meters := make([]Meter, len(costs))
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	for i, k := range costs {
+		meters[i] = p.meters[k.Bucket]
+	}
 	now := p.now()
-	var pause Pause
-	for _, s := range spends {
-		if w := s.rate.wait(p.full[s.bucket], now); w > pause.Wait {
-			pause.Wait, pause.Chat = w, s.kind == bucketChat && !s.final
-		}
-	}
-	if pause.Wait > limit {
-		return pause
-	}
-	for _, s := range spends {
-		p.full[s.bucket] = s.rate.spend(p.full[s.bucket], now.Add(pause.Wait))
+	pause := Spend(meters, costs, c.Final, limit, now)
+	for i, k := range costs {
+		p.meters[k.Bucket] = meters[i]
 	}
 	p.prune(now)
-	return Pause{Wait: pause.Wait, Booked: true}
+	return pause
 }
 
 // prune drops buckets that are full again, so that the map holds the chats of the
 // last moments only.
 func (p *LocalPacer) prune(now time.Time) {
-	if len(p.full) < p.pruneAt {
+	if len(p.meters) < p.pruneAt {
 		return
 	}
-	for k, full := range p.full {
-		if !full.After(now) {
-			delete(p.full, k)
+	for k, m := range p.meters {
+		if !m.Until().After(now) {
+			delete(p.meters, k)
 		}
 	}
-	p.pruneAt = max(pruneSize, 2*len(p.full))
-}
-
-type spending struct {
-	bucket
-	rate Rate
-}
-
-// spends lists what a call costs. A final answer pays twice: from the budget, and
-// from three quarters of it, which leaves the rest to new cards.
-func (b Budget) spends(c Call) []spending {
-	chat := b.Group
-	if c.Direct {
-		chat = b.Direct
-	}
-	out := make([]spending, 0, 5)
-	add := func(kind bucketKind, address string, r Rate, shared bool) {
-		if r.Events <= 0 {
-			return
-		}
-		k := bucket{place: place{c.Account, address}, kind: kind}
-		out = append(out, spending{k, r})
-		if shared && c.Final {
-			k.final = true
-			out = append(out, spending{k, r.threeQuarters()})
-		}
-	}
-	add(bucketAccount, "", b.Account, true)
-	add(bucketChat, c.Address, chat, true)
-	if c.Edit {
-		add(bucketEdits, "", b.Edits, false)
-	}
-	return out
-}
-
-func (r Rate) threeQuarters() Rate {
-	return Rate{Events: 3 * r.Events, Per: 4 * r.Per, Burst: max(1, 3*r.Burst/4)}
-}
-
-// interval is the time that one call costs.
-func (r Rate) interval() time.Duration { return r.Per / time.Duration(r.Events) }
-
-// wait is how long a call must wait for a bucket that is full again at full.
-func (r Rate) wait(full, now time.Time) time.Duration {
-	spare := time.Duration(max(1, r.Burst)-1) * r.interval()
-	return max(full.Add(-spare).Sub(now), 0)
-}
-
-// spend takes one call out of the bucket at the given moment.
-func (r Rate) spend(full, at time.Time) time.Time {
-	if full.Before(at) {
-		full = at
-	}
-	return full.Add(r.interval())
+	p.pruneAt = max(pruneSize, 2*len(p.meters))
 }

@@ -10,12 +10,15 @@ import (
 )
 
 // slots bounds the rows under way for each account and lane, so that neither a
-// hanging platform nor a flood in one lane holds up what stands behind it.
+// hanging platform nor a flood in one lane holds up what stands behind it. A lane
+// whose budget is spent is shut for a moment: its rows need not be claimed.
 type slots struct {
+	now   func() time.Time
 	mu    sync.Mutex
 	refs  []core.AccountRef
 	limit int
 	used  map[slot]int
+	until map[slot]time.Time // Of the lanes that were shut.
 }
 
 type slot struct {
@@ -23,22 +26,55 @@ type slot struct {
 	lane core.DeliveryLane
 }
 
-func newSlots(refs []core.AccountRef, limit int) *slots {
-	return &slots{refs: refs, limit: limit, used: make(map[slot]int)}
+func newSlots(refs []core.AccountRef, limit int, now func() time.Time) *slots {
+	return &slots{now: now, refs: refs, limit: limit, used: make(map[slot]int), until: make(map[slot]time.Time)}
+}
+
+// shut claims nothing for the lane of the account until d has passed.
+func (s *slots) shut(ref core.AccountRef, lane core.DeliveryLane, d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := slot{ref, lane}
+	if until := s.now().Add(d); until.After(s.until[k]) {
+		s.until[k] = until
+	}
+}
+
+// opens is how long until the next shut lane opens; limit when none does before.
+func (s *slots) opens(limit time.Duration) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	for k, until := range s.until {
+		if d := until.Sub(now); d > 0 {
+			limit = min(limit, d)
+		} else {
+			delete(s.until, k)
+		}
+	}
+	return limit
+}
+
+// free is how many rows of a lane may come. The caller holds the lock.
+func (s *slots) free(k slot, now time.Time) int {
+	if s.until[k].After(now) {
+		return 0
+	}
+	return s.limit - s.used[k]
 }
 
 // room lists the accounts that a claim of the lane is for, and how many rows it
 // may return so that they fit even if all of them belong to one account. Each
 // account is in exactly one list: LaneAny while both of its lanes have room, the
-// other lane's while one is full. Blocked accounts are in none.
+// other lane's while one is full or shut. Blocked accounts are in none.
 func (s *slots) room(lane core.DeliveryLane, b *blocks) ([]core.AccountRef, int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var refs []core.AccountRef
-	limit := 0
+	limit, now := 0, s.now()
 	for _, ref := range s.refs {
-		edits := s.limit - s.used[slot{ref, core.LaneEdits}]
-		cards := s.limit - s.used[slot{ref, core.LaneCards}]
+		edits := s.free(slot{ref, core.LaneEdits}, now)
+		cards := s.free(slot{ref, core.LaneCards}, now)
 		free := min(edits, cards)
 		switch {
 		case lane == core.LaneEdits && cards <= 0:
@@ -79,9 +115,9 @@ type place struct {
 }
 
 // queues lets one call at a time into each chat, in the order of joining. At most
-// limit rows may be inside or waiting, so that a chat which hangs never holds all
-// the slots of its account. Rows that find the queue full come back one by one, at
-// the pace of the chat.
+// limit rows of each lane may be inside or waiting, so that a chat which hangs never
+// holds all the slots of its account, and one lane never keeps the other out. Rows
+// that find the queue full come back one by one, at the pace of the chat.
 type queues struct {
 	now   func() time.Time
 	mu    sync.Mutex
@@ -91,15 +127,27 @@ type queues struct {
 
 // line is the queue of one chat.
 type line struct {
-	rows  []*ticket     // Head: inside.
-	since time.Time     // When the head came in.
-	pace  time.Duration // How long the row before it was inside; 0 when none was.
-	next  time.Time     // When the last of the rows that were turned away comes back.
+	rows  []*ticket                       // Head: inside.
+	since time.Time                       // When the head came in.
+	pace  time.Duration                   // How long the row before it was inside; 0 when none was.
+	next  map[core.DeliveryLane]time.Time // When the last of the rows that were turned away comes back.
+}
+
+// waiting counts the rows of a lane, the one inside included.
+func (l *line) waiting(lane core.DeliveryLane) int {
+	n := 0
+	for _, t := range l.rows {
+		if t.lane == lane {
+			n++
+		}
+	}
+	return n
 }
 
 // ticket is a row's position in the queue of a chat.
 type ticket struct {
 	place
+	lane   core.DeliveryLane
 	called chan struct{} // Closed when the row is inside.
 	waited bool          // Others were ahead.
 }
@@ -109,19 +157,19 @@ func newQueues(limit int, now func() time.Time) *queues {
 }
 
 // join queues for the chat without waiting; nil when the queue is full.
-func (q *queues) join(p place) *ticket {
+func (q *queues) join(p place, lane core.DeliveryLane) *ticket {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	l := q.lines[p]
 	if l == nil {
-		l = &line{since: q.now()}
+		l = &line{since: q.now(), next: make(map[core.DeliveryLane]time.Time)}
 		q.lines[p] = l
 	}
-	ahead := len(l.rows)
-	if ahead >= q.limit {
+	if l.waiting(lane) >= q.limit {
 		return nil
 	}
-	t := &ticket{place: p, called: make(chan struct{}), waited: ahead > 0}
+	ahead := len(l.rows)
+	t := &ticket{place: p, lane: lane, called: make(chan struct{}), waited: ahead > 0}
 	l.rows = append(l.rows, t)
 	if ahead == 0 {
 		close(t.called)
@@ -140,19 +188,20 @@ const (
 // were turned away before it, each a call's length apart, so that a chat which works
 // never idles while rows wait for it, and a row is seldom turned away twice. A chat
 // that hangs looks slower with every try.
-func (q *queues) comeBack(p place) time.Duration {
+func (q *queues) comeBack(p place, lane core.DeliveryLane) time.Duration {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	l, now := q.lines[p], q.now()
 	if l == nil { // Emptied since.
 		return 0
 	}
-	if l.next.Before(now) {
-		l.next = now
+	next := l.next[lane]
+	if next.Before(now) {
+		next = now
 	}
 	apart := max(l.pace, now.Sub(l.since), crowdedLeast)
-	wait := min(l.next.Add(apart).Sub(now), crowdedMost)
-	l.next = now.Add(wait)
+	wait := min(next.Add(apart).Sub(now), crowdedMost)
+	l.next[lane] = now.Add(wait)
 	return wait
 }
 

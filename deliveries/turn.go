@@ -226,7 +226,7 @@ func (t *turn) directChat(links []core.Identity) *core.Identity {
 // the address is known already.
 func (t *turn) join() {
 	if t.address != "" && (t.d.PersonID == "" || t.next() != stepSend) {
-		t.ticket = t.w.chats.join(place{t.ref, t.address})
+		t.ticket = t.w.chats.join(place{t.ref, t.address}, laneOf(&t.a))
 	}
 }
 
@@ -234,10 +234,10 @@ func (t *turn) join() {
 // call may leave now. When it may not, the row has been given back.
 func (t *turn) enter(ctx context.Context) (waited, ok bool) {
 	if t.ticket == nil {
-		t.ticket = t.w.chats.join(place{t.ref, t.address})
+		t.ticket = t.w.chats.join(place{t.ref, t.address}, laneOf(&t.a))
 	}
 	if t.ticket == nil {
-		t.giveBack(ctx, t.w.chats.comeBack(place{t.ref, t.address}))
+		t.giveBack(ctx, t.w.chats.comeBack(place{t.ref, t.address}, laneOf(&t.a)))
 		return false, false
 	}
 	if !t.ticket.wait(ctx, t.spare()) { // Stopping, or the lease would not last.
@@ -248,17 +248,11 @@ func (t *turn) enter(ctx context.Context) (waited, ok bool) {
 		t.giveBack(ctx, d)
 		return false, false
 	}
-	s := t.next()
-	p := t.w.deps.Pacer.Reserve(ctx, Call{
-		Account: t.ref, Address: t.address, Direct: t.d.PersonID != "",
-		Edit: s == stepEdit || s == stepDetail, Final: t.a.Status.Terminal(),
-	}, holdLimit)
+	p := t.reserve(ctx)
 	if !p.Booked {
-		r := core.ReleaseDelivery{RetryIn: ceilMillis(p.Wait)}
-		if p.Chat { // Whatever else waits for this chat need not be claimed either.
-			r.BlockFor = r.RetryIn
-		}
-		t.release(ctx, r)
+		t.w.slots.shut(t.ref, laneOf(&t.a), p.Lane)
+		// Whatever else waits for this chat need not be claimed either.
+		t.release(ctx, core.ReleaseDelivery{RetryIn: ceilMillis(p.Wait), BlockFor: ceilMillis(p.Chat)})
 		return false, false
 	}
 	if p.Wait > 0 && !pause(ctx, p.Wait) {
@@ -268,10 +262,26 @@ func (t *turn) enter(ctx context.Context) (waited, ok bool) {
 	return t.ticket.waited || p.Wait > 0, true
 }
 
+// reserve asks for a place in the budgets.
+func (t *turn) reserve(ctx context.Context) Pause {
+	s, final := t.next(), t.a.Status.Terminal()
+	limit := cardHold
+	if final {
+		limit = finalHold
+	}
+	return t.w.deps.Pacer.Reserve(ctx, Call{
+		Account: t.ref, Address: t.address, Direct: t.d.PersonID != "",
+		Edit: s == stepEdit || s == stepDetail, Final: final,
+	}, limit)
+}
+
 const (
-	// holdLimit is how long a row may hold its slot for a budget; past it the row
-	// is given back and due again when the budget allows.
-	holdLimit = 250 * time.Millisecond
+	// cardHold and finalHold are how long a row may hold its slot for a budget; past
+	// it the row is given back and due again when the budget allows. Final answers
+	// book less far ahead: so a card finds a place at once in a bucket that is quick
+	// (an account's), however many of them are coming.
+	cardHold  = 250 * time.Millisecond
+	finalHold = 200 * time.Millisecond
 	// foreignRetry is when a row comes back that this process cannot serve.
 	foreignRetry = time.Second
 )

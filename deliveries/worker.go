@@ -143,7 +143,7 @@ func New(cfg Config, deps Deps) *Worker {
 		refs = append(refs, c.Ref())
 		w.served[c.Ref()] = c
 	}
-	w.slots = newSlots(refs, cfg.Slots)
+	w.slots = newSlots(refs, cfg.Slots, deps.Now)
 	return w
 }
 
@@ -238,7 +238,7 @@ func (w *Worker) claim(ctx context.Context, turns *sync.WaitGroup) time.Duration
 			}
 		}
 	}
-	return w.untilNext(next)
+	return max(w.slots.opens(w.untilNext(next)), minPause)
 }
 
 // start runs one leased row beside the others.
