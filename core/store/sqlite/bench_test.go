@@ -147,7 +147,7 @@ func newRawStore(b *testing.B) *rawStore {
 	s := newBenchStore(b)
 	var path string
 	require.NoError(b, s.read(b.Context()).One(`SELECT file FROM pragma_database_list WHERE name = 'main'`, nil, &path))
-	db, err := sql.Open("sqlite", dataSource(path, "immediate"))
+	db, err := sql.Open("sqlite", dataSource(path, writerPragmas()))
 	require.NoError(b, err)
 	conn, err := db.Conn(b.Context())
 	require.NoError(b, err)

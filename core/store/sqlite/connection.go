@@ -1,11 +1,6 @@
 package sqlite
 
-import (
-	"context"
-	"database/sql"
-	"database/sql/driver"
-	"fmt"
-)
+import "fmt"
 
 // Statements of the writer's own.
 const (
@@ -34,60 +29,44 @@ type faults struct {
 	pragmas []string
 }
 
-// connection is the writer's one connection with its prepared statements.
+// connection is the writer's one connection, where tests can make it fail.
 type connection struct {
-	conn   *sql.Conn
-	stmts  *statements
+	*handle
+
 	faults *faults
 }
 
-func connect(ctx context.Context, db *sql.DB, f *faults) (*connection, error) {
+// connect opens the writer's connection.
+func connect(path string, f *faults) (*connection, error) {
 	if f.open != nil {
 		if err := f.open(); err != nil {
 			return nil, translate(err)
 		}
 	}
-	conn, err := db.Conn(ctx)
+	h, err := openHandle(path, append(writerPragmas(), f.pragmas...))
 	if err != nil {
 		return nil, fmt.Errorf("open writer's connection: %w", translate(err))
 	}
-	return &connection{conn: conn, stmts: newStatements(conn.PrepareContext), faults: f}, nil
+	return &connection{handle: h, faults: f}, nil
 }
 
-// statement prepares a query once.
-func (c *connection) statement(ctx context.Context, query string) (*sql.Stmt, error) {
-	if c.faults.statement != nil {
-		if err := c.faults.statement(query, func(q string) error { return c.run(ctx, q) }); err != nil {
-			return nil, err
-		}
+// beforehand lets a test fail a statement of a write.
+func (c *connection) beforehand(query string) error {
+	if c.faults.statement == nil {
+		return nil
 	}
-	return c.stmts.get(ctx, query)
+	return c.faults.statement(query, func(q string) error { return c.run(q) })
 }
 
 // run executes one of the writer's own statements.
-func (c *connection) run(ctx context.Context, query string, args ...any) error {
-	stmt, err := c.stmts.get(ctx, query) //nolint:sqlclosecheck // Kept with the connection.
-	if err != nil {
-		return err
-	}
-	_, err = stmt.ExecContext(ctx, args...)
+func (c *connection) run(query string, args ...any) error {
+	_, err := c.exec(query, args...)
 	return err
 }
 
-func (c *connection) commit(ctx context.Context) error {
+func (c *connection) commit() error {
 	if c.faults.commit != nil {
-		return c.faults.commit(func() error { return c.run(ctx, sqlCommit) })
+		return c.faults.commit(func() error { return c.run(sqlCommit) })
 	}
-	return c.run(ctx, sqlCommit)
-}
-
-// close really closes the connection: whatever transaction it was in is over.
-func (c *connection) close() error {
-	c.stmts.close()
-	// ErrBadConn makes the pool throw the connection away instead of keeping it.
-	_ = c.conn.Raw(func(any) error { return driver.ErrBadConn })
-	if err := c.conn.Close(); err != nil && err != sql.ErrConnDone { //nolint:errorlint // The bare value is documented.
-		return translate(err)
-	}
-	return nil
+	return c.run(sqlCommit)
 }

@@ -1,5 +1,6 @@
 // Package sqlite is the store of one machine: the whole record in one SQLite
-// file, through modernc.org/sqlite and without cgo.
+// file, without cgo: SQLite translated to Go (modernc.org/sqlite), spoken to
+// directly (zombiezen.com/go/sqlite).
 //
 // # What it promises
 //

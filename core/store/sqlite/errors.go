@@ -2,12 +2,11 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 
 	driver "modernc.org/sqlite"
-	sqlite3 "modernc.org/sqlite/lib"
+	"zombiezen.com/go/sqlite"
 
 	"github.com/saysohq/sayso/core"
 )
@@ -65,18 +64,15 @@ func translate(err error) error {
 	if err == nil || core.CodeOf(err) != "internal" {
 		return err
 	}
-	if errors.Is(err, sql.ErrNoRows) {
-		return core.ErrNotFound
-	}
 	failed := &dbError{class: core.ErrUnavailable}
-	var result *driver.Error
+	code, ok := resultOf(err)
 	switch {
-	case errors.As(err, &result):
-		failed.code = result.Code()
-		switch result.Code() & 0xff {
-		case sqlite3.SQLITE_FULL:
+	case ok:
+		failed.code = int(code)
+		switch code.ToPrimary() { //nolint:exhaustive // All others mean that it is not available now.
+		case sqlite.ResultFull:
 			failed.class = core.ErrStorageFull
-		case sqlite3.SQLITE_READONLY:
+		case sqlite.ResultReadOnly:
 			failed.class = ErrReadOnly
 		}
 	case errors.Is(err, context.Canceled):
@@ -85,6 +81,20 @@ func translate(err error) error {
 		failed.cause = context.DeadlineExceeded
 	}
 	return failed
+}
+
+// resultOf finds SQLite's result code, which the migrations' driver and our own
+// connections carry in types of their own.
+func resultOf(err error) (sqlite.ResultCode, bool) {
+	if migrating, ok := errors.AsType[*driver.Error](err); ok {
+		return sqlite.ResultCode(migrating.Code()), true
+	}
+	switch code := sqlite.ErrCode(err); code { //nolint:exhaustive // All others are codes.
+	case sqlite.ResultOK, sqlite.ResultError: // Also what stands for errors without a code.
+		return 0, false
+	default:
+		return code, true
+	}
 }
 
 // gaveUp is the answer to a caller whose context ended while its write was still

@@ -3,25 +3,18 @@ package sqlite
 import (
 	"context"
 	"crypto/rand"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
 	"sync"
 	"time"
 
-	"github.com/pressly/goose/v3"
-	// The driver registers itself under the name "sqlite".
-	_ "modernc.org/sqlite"
-
 	"github.com/saysohq/sayso/core"
 	"github.com/saysohq/sayso/core/store/internal/record"
-	"github.com/saysohq/sayso/migrations"
 )
 
 // Config says where the store is and what it lives from.
@@ -53,9 +46,6 @@ type Store struct {
 
 	log     *slog.Logger
 	lock    *os.File
-	writeDB *sql.DB
-	readDB  *sql.DB
-	reads   *statements
 	readers *readers
 	clock   *clock
 	queue   *queue
@@ -71,27 +61,27 @@ type Store struct {
 const (
 	busyTimeout      = 5 * time.Second
 	defaultReadConns = 8
-	// readCache is KiB for each reading connection: the inner pages of the indexes.
-	// The system's own cache has the rest, once for all of them.
-	readCache = "cache_size(-500)"
 )
 
-// dataSource builds the DSN. Pragmas belong to a connection, so they all stand
-// here: one that is run on a pool reaches only one of its connections.
-func dataSource(path, lock string, pragmas ...string) string {
-	q := url.Values{"_txlock": {lock}}
-	for _, p := range append([]string{
-		fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()),
-		"foreign_keys(1)",
-		"journal_mode(WAL)",
-		"synchronous(FULL)",
-		"temp_store(MEMORY)",           // Savepoints journal in memory, not in a temporary file.
-		"cache_size(-16000)",           // KiB: a full batch fits.
-		"journal_size_limit(67108864)", // Bytes that the log keeps after a burst.
-	}, pragmas...) {
-		q.Add("_pragma", p)
+// writerPragmas set up the writer's connection. Pragmas belong to a connection.
+func writerPragmas() []string {
+	return []string{
+		"foreign_keys = 1",
+		"journal_mode = WAL",
+		"synchronous = FULL",
+		"temp_store = MEMORY",           // Savepoints journal in memory, not in a temporary file.
+		"cache_size = -16000",           // KiB: a full batch fits.
+		"journal_size_limit = 67108864", // Bytes that the log keeps after a burst.
 	}
-	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: q.Encode()}).String()
+}
+
+// readerPragmas set up a reading connection.
+func readerPragmas() []string {
+	return []string{
+		"query_only = 1",
+		"temp_store = MEMORY",
+		"cache_size = -500", // KiB: the inner pages of the indexes. The system's cache has the rest, once for all.
+	}
 }
 
 // Open opens the store and brings its schema up to date. It starts nothing: writes
@@ -147,30 +137,19 @@ func fileError(err error) error {
 }
 
 func (s *Store) open(ctx context.Context, cfg Config) error {
-	var err error
-	if s.writeDB, err = sql.Open("sqlite", dataSource(cfg.Path, "immediate", cfg.faults.pragmas...)); err != nil {
-		return translate(err)
-	}
-	s.writeDB.SetMaxOpenConns(1)
-	if err := migrate(ctx, s.writeDB); err != nil {
+	if err := migrate(ctx, cfg.Path, cfg.faults.pragmas); err != nil {
 		return err
-	}
-	if s.readDB, err = sql.Open("sqlite", dataSource(cfg.Path, "deferred", "query_only(1)", readCache)); err != nil {
-		return translate(err)
 	}
 	conns := cfg.ReadConns
 	if conns <= 0 {
 		conns = defaultReadConns
 	}
-	s.readDB.SetMaxOpenConns(conns)
-	s.readDB.SetMaxIdleConns(conns)
-	s.reads, s.readers = newStatements(s.readDB.PrepareContext), newReaders(conns)
-
-	w := &writer{db: s.writeDB, clock: s.clock, log: s.log, faults: &cfg.faults}
-	if w.conn, err = connect(context.WithoutCancel(ctx), s.writeDB, w.faults); err != nil {
+	s.readers = newReaders(conns, func() (*handle, error) { return openHandle(cfg.Path, readerPragmas()) })
+	s.writer = &writer{path: cfg.Path, clock: s.clock, log: s.log, faults: &cfg.faults}
+	var err error
+	if s.writer.conn, err = connect(cfg.Path, s.writer.faults); err != nil {
 		return err
 	}
-	s.writer = w
 	return s.adopt(ctx, cfg.AllowSealed)
 }
 
@@ -179,47 +158,24 @@ func (s *Store) open(ctx context.Context, cfg Config) error {
 func (s *Store) adopt(ctx context.Context, allowSealed bool) error {
 	var batch, last int64
 	var sealed bool
-	if err := s.writer.conn.run(ctx, sqlMakeDeployment, rand.Text(), int64(s.clock.now())); err != nil {
+	if err := s.writer.conn.run(sqlMakeDeployment, rand.Text(), int64(s.clock.now())); err != nil {
 		return translate(err)
 	}
-	if err := s.writer.conn.stmts.one(ctx, sqlReadDeployment, nil, []any{&batch, &last, &sealed}); err != nil {
-		return err
+	if err := s.writer.conn.one(sqlReadDeployment, nil, []any{&batch, &last, &sealed}); err != nil {
+		return translate(err)
 	}
 	if sealed && !allowSealed {
 		return s.refusal(ctx)
 	}
 	s.writer.batch = batch
 	s.clock.raise(core.Millis(last))
-	return s.voidLeases(ctx)
+	return s.voidLeases()
 }
 
 const (
 	sqlMakeDeployment = `INSERT INTO deployment (singleton, id, created_at) VALUES (1, ?, ?) ON CONFLICT DO NOTHING`
 	sqlReadDeployment = `SELECT batch, clock, sealed FROM deployment WHERE singleton = 1`
 )
-
-// migrate brings the schema up to date, or refuses one that is ahead of us.
-func migrate(ctx context.Context, db *sql.DB) error {
-	files, err := fs.Sub(migrations.SQLite, "sqlite")
-	if err != nil {
-		return fmt.Errorf("read migrations: %w", err)
-	}
-	provider, err := goose.NewProvider(goose.DialectSQLite3, db, files)
-	if err != nil {
-		return fmt.Errorf("read migrations: %w", err)
-	}
-	current, target, err := provider.GetVersions(ctx)
-	if err != nil {
-		return fmt.Errorf("read schema version: %w", translate(err))
-	}
-	if current > target {
-		return core.ErrNewerSchema
-	}
-	if _, err := provider.Up(ctx); err != nil {
-		return fmt.Errorf("migrate schema: %w", translate(err))
-	}
-	return nil
-}
 
 // Run runs the writer until ctx ends; then it finishes what is queued and returns
 // nil. It can be called once. Writes before it wait within their contexts; writes
@@ -236,12 +192,11 @@ func (s *Store) Run(ctx context.Context) error {
 	defer s.queue.fail()
 	defer s.queue.close()
 
-	own := context.WithoutCancel(ctx)
 	jobs := make([]*job, 0, maxBatch)
 	for {
 		jobs = s.queue.take(jobs[:0])
 		if len(jobs) > 0 {
-			s.writer.serve(own, jobs)
+			s.writer.serve(jobs)
 			clear(jobs)
 			// Those who were just answered may have the next write ready: let them
 			// queue it before the next batch is taken. Nobody waits for a timer.
@@ -278,18 +233,12 @@ func (s *Store) shut() error {
 		close(s.ended)
 	}
 	var failures []error
-	if s.reads != nil {
+	if s.readers != nil {
 		s.readers.close()
-		s.reads.close()
 	}
 	if s.writer != nil && s.writer.conn != nil {
 		failures = append(failures, s.writer.conn.close())
 		s.writer.conn = nil
-	}
-	for _, db := range []*sql.DB{s.readDB, s.writeDB} {
-		if db != nil {
-			failures = append(failures, translate(db.Close()))
-		}
 	}
 	if err := s.lock.Close(); err != nil { // Gives the lock up, last of all.
 		failures = append(failures, core.ErrUnavailable)

@@ -76,19 +76,22 @@ func TestOpenRefusesASecondProcess(t *testing.T) {
 func TestPragmasHoldOnEveryConnection(t *testing.T) {
 	t.Parallel()
 	s := runStore(t, testConfig(t, newTestClock()))
-	want := map[string]string{"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "busy_timeout": "5000"}
-	for pragma, value := range want {
-		var got string
-		require.NoError(t, s.read(t.Context()).One("PRAGMA "+pragma, nil, &got))
-		require.Equal(t, value, got, pragma)
-		onWriter, err := write(t.Context(), s, record.Foreground, func(t *tx) (string, error) {
-			var v string
-			err := t.One("PRAGMA "+pragma, nil, &v)
+	for pragma, want := range map[string]int64{"synchronous": 2, "foreign_keys": 1, "busy_timeout": 5000} {
+		got, err := write(t.Context(), s, record.Foreground, func(t *tx) (v int64, err error) {
+			err = t.One("PRAGMA "+pragma, nil, &v)
 			return v, err
 		})
 		require.NoError(t, err)
-		require.Equal(t, value, onWriter, pragma)
+		require.Equal(t, want, got, pragma)
 	}
+	for pragma, want := range map[string]int64{"query_only": 1, "busy_timeout": 5000} {
+		var got int64
+		require.NoError(t, s.read(t.Context()).One("PRAGMA "+pragma, nil, &got))
+		require.Equal(t, want, got, pragma)
+	}
+	var mode string
+	require.NoError(t, s.read(t.Context()).One("PRAGMA journal_mode", nil, &mode))
+	require.Equal(t, "wal", mode)
 }
 
 // alter changes a closed store behind its back.

@@ -2,16 +2,19 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
+	"fmt"
 	"sync"
+
+	"github.com/saysohq/sayso/core"
 )
 
-// readers runs the store's reads on goroutines of its own, at most as many as the
-// pool has connections. SQLite's frames are deep, and a goroutine keeps the stack
-// that it once needed: ten thousand callers that wait for a change, each having
-// read its row, would hold tens of KiB each. The goroutines start when they are
-// first needed and end with close.
+// readers runs the store's reads on goroutines of its own, each with a connection of
+// its own. SQLite's frames are deep, and a goroutine keeps the stack that it once
+// needed: ten thousand callers that wait for a change, each having read its row,
+// would hold tens of KiB each. The goroutines start when they are first needed and
+// end with close.
 type readers struct {
+	open func() (*handle, error)
 	most int
 	jobs chan *readJob
 	end  chan struct{}
@@ -24,20 +27,23 @@ type readers struct {
 
 // readJob is one read; its caller waits for it.
 type readJob struct {
-	run      func() error
+	run      func(h *handle) error
 	err      error
 	panicked any
 	done     chan struct{}
 }
 
-func newReaders(most int) *readers {
-	return &readers{most: most, jobs: make(chan *readJob), end: make(chan struct{})}
+func newReaders(most int, open func() (*handle, error)) *readers {
+	return &readers{open: open, most: most, jobs: make(chan *readJob), end: make(chan struct{})}
 }
 
 // do runs one read and waits for its end. ctx counts until the read begins: what
 // fn fills in is its caller's, who must not go while it is being filled. A panic of
-// fn is its caller's too.
-func (r *readers) do(ctx context.Context, fn func() error) error {
+// fn is its caller's too. Errors: core.ErrUnavailable after close.
+func (r *readers) do(ctx context.Context, fn func(h *handle) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	j := &readJob{run: fn, done: make(chan struct{})}
 	select {
 	case r.jobs <- j: // Somebody is free.
@@ -48,7 +54,7 @@ func (r *readers) do(ctx context.Context, fn func() error) error {
 			case <-ctx.Done():
 				return ctx.Err()
 			case <-r.end:
-				return sql.ErrConnDone
+				return fmt.Errorf("read: the store is closed: %w", core.ErrUnavailable)
 			}
 		}
 	}
@@ -67,18 +73,33 @@ func (r *readers) start(j *readJob) bool {
 		return false
 	}
 	r.started++
-	r.wg.Go(func() {
-		j.serve()
-		for {
-			select {
-			case next := <-r.jobs:
-				next.serve()
-			case <-r.end:
-				return
-			}
-		}
-	})
+	r.wg.Go(func() { r.serve(j) })
 	return true
+}
+
+// serve runs jobs, one after another, until the end.
+func (r *readers) serve(j *readJob) {
+	var h *handle
+	defer func() {
+		if h != nil {
+			_ = h.close() // It has only read: there is nothing to lose.
+		}
+	}()
+	for {
+		if h == nil { // Also after a failure: the next read tries again.
+			h, j.err = r.open()
+		}
+		if h == nil {
+			close(j.done)
+		} else {
+			j.serve(h)
+		}
+		select {
+		case j = <-r.jobs:
+		case <-r.end:
+			return
+		}
+	}
 }
 
 // close ends the goroutines once they have served what they have begun. Later
@@ -93,8 +114,8 @@ func (r *readers) close() {
 	r.wg.Wait()
 }
 
-func (j *readJob) serve() {
+func (j *readJob) serve(h *handle) {
 	defer close(j.done)
 	defer func() { j.panicked = recover() }()
-	j.err = j.run()
+	j.err = j.run(h)
 }

@@ -65,13 +65,13 @@ const (
 
 // voidLeases makes work that a dead process had taken due at once. Dying in it
 // loses nothing: the next start does it again.
-func (s *Store) voidLeases(ctx context.Context) error {
+func (s *Store) voidLeases() error {
 	now := s.clock.now()
 	settle := now.Add(core.CallTimeout + core.SettleMargin)
-	if err := s.writer.conn.run(ctx, sqlVoidDeliveries, int64(now), int64(settle)); err != nil {
+	if err := s.writer.conn.run(sqlVoidDeliveries, int64(now), int64(settle)); err != nil {
 		return fmt.Errorf("void leases: %w", translate(err))
 	}
-	if err := s.writer.conn.run(ctx, sqlVoidJobs); err != nil {
+	if err := s.writer.conn.run(sqlVoidJobs); err != nil {
 		return fmt.Errorf("void leases: %w", translate(err))
 	}
 	return nil

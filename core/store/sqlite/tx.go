@@ -1,9 +1,6 @@
 package sqlite
 
 import (
-	"context"
-	"database/sql"
-
 	"github.com/saysohq/sayso/core"
 	"github.com/saysohq/sayso/core/store/internal/record"
 )
@@ -11,7 +8,6 @@ import (
 // tx is what a write sees: the writer's connection inside a transaction. It is
 // valid until the write returns.
 type tx struct {
-	ctx  context.Context
 	conn *connection
 	// now is the deployment's time, read after the lock was taken (conformance 20).
 	// All that one write stamps carries this time.
@@ -25,15 +21,10 @@ type tx struct {
 
 // Exec runs a statement that changes rows and returns how many.
 func (t *tx) Exec(query string, args ...any) (int64, error) {
-	stmt, err := t.conn.statement(t.ctx, query) //nolint:sqlclosecheck // Kept with the connection.
-	if err != nil {
+	if err := t.conn.beforehand(query); err != nil {
 		return 0, t.fail(err)
 	}
-	result, err := stmt.ExecContext(t.ctx, args...)
-	if err != nil {
-		return 0, t.fail(err)
-	}
-	n, err := result.RowsAffected()
+	n, err := t.conn.exec(query, args...)
 	if err != nil {
 		return 0, t.fail(err)
 	}
@@ -45,35 +36,32 @@ func (t *tx) Exec(query string, args ...any) (int64, error) {
 
 // One reads a single row. Errors: core.ErrNotFound.
 func (t *tx) One(query string, args []any, dest ...any) error {
-	stmt, err := t.conn.statement(t.ctx, query) //nolint:sqlclosecheck // Kept with the connection.
-	if err != nil {
+	if err := t.conn.beforehand(query); err != nil {
 		return t.fail(err)
 	}
-	err = stmt.QueryRowContext(t.ctx, args...).Scan(dest...)
-	if err == sql.ErrNoRows { //nolint:errorlint // Row.Scan returns the bare value.
-		return core.ErrNotFound
+	err := t.conn.one(query, args, dest)
+	if err == core.ErrNotFound { //nolint:errorlint // No row is no failure of the statement.
+		return err
 	}
 	return t.fail(err)
 }
 
-// Each reads rows on the writer's connection. Rows are closed before it returns,
-// also when fn panics: no open statement outlives its write.
+// Each reads rows on the writer's connection. The statement is over before it
+// returns, also when fn panics: no open statement outlives its write. A failure of
+// fn is its own and not the statement's.
 func (t *tx) Each(query string, args []any, fn func(scan record.Row) error) error {
-	stmt, err := t.conn.statement(t.ctx, query) //nolint:sqlclosecheck // Kept with the connection.
-	if err != nil {
+	if err := t.conn.beforehand(query); err != nil {
 		return t.fail(err)
 	}
-	rows, err := stmt.QueryContext(t.ctx, args...)
-	if err != nil {
-		return t.fail(err)
+	var own error
+	err := t.conn.each(query, args, func(scan record.Row) error {
+		own = fn(scan)
+		return own
+	})
+	if own != nil {
+		return translate(own)
 	}
-	defer func() { _ = rows.Close() }() // rows.Err below has the verdict.
-	for rows.Next() {
-		if err := fn(rows.Scan); err != nil {
-			return translate(err)
-		}
-	}
-	return t.fail(rows.Err())
+	return t.fail(err)
 }
 
 // Returning runs a statement that changes rows and reads what it returns. Every

@@ -1,8 +1,6 @@
 package sqlite
 
 import (
-	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -20,7 +18,7 @@ import (
 // process dies before COMMIT, nothing was recorded and nobody was answered; if it
 // dies after, callers have heard nothing and find the truth by reading.
 type writer struct {
-	db     *sql.DB
+	path   string
 	conn   *connection // nil after a failure to open it again.
 	clock  *clock
 	log    *slog.Logger
@@ -43,28 +41,28 @@ var (
 // savepoints: each would copy every page that its write touches, a tenth of what a
 // decision costs. Where a write does fail after a change, the batch is undone and
 // run again with them; if the transaction is lost even so, one by one.
-func (w *writer) serve(ctx context.Context, jobs []*job) { w.together(ctx, jobs, false) }
+func (w *writer) serve(jobs []*job) { w.together(jobs, false) }
 
-func (w *writer) together(ctx context.Context, jobs []*job, savepoints bool) {
-	if err := w.begin(ctx); err != nil {
+func (w *writer) together(jobs []*job, savepoints bool) {
+	if err := w.begin(); err != nil {
 		answerAll(jobs, err)
 		return
 	}
-	results, err := w.attempt(ctx, jobs, savepoints)
+	results, err := w.attempt(jobs, savepoints)
 	switch {
 	case err == nil:
 		for i, j := range jobs {
 			j.done <- results[i]
 		}
 	case errors.Is(err, errMixed):
-		w.together(ctx, jobs, true)
+		w.together(jobs, true)
 	case len(jobs) == 1, errors.Is(err, core.ErrOutcomeUnknown):
 		// Alone in its transaction there is no neighbour to blame or to save.
 		answerAll(jobs, err)
 	default:
-		w.log.WarnContext(ctx, "a shared commit was lost: replaying its writes one by one", "writes", len(jobs))
+		w.log.Warn("a shared commit was lost: replaying its writes one by one", "writes", len(jobs))
 		for _, j := range jobs {
-			w.together(ctx, []*job{j}, false)
+			w.together([]*job{j}, false)
 		}
 	}
 }
@@ -76,11 +74,11 @@ func answerAll(jobs []*job, err error) {
 }
 
 // begin takes the lock. After an error nothing was recorded.
-func (w *writer) begin(ctx context.Context) error {
-	if err := w.ready(ctx); err != nil {
+func (w *writer) begin() error {
+	if err := w.ready(); err != nil {
 		return err
 	}
-	if err := w.conn.run(ctx, sqlBegin); err != nil {
+	if err := w.conn.run(sqlBegin); err != nil {
 		w.discard()
 		return fmt.Errorf("begin batch: %w", translate(err))
 	}
@@ -90,13 +88,13 @@ func (w *writer) begin(ctx context.Context) error {
 // attempt runs the jobs in the transaction that begin opened, and ends it. The
 // results count only if the error is nil; with any error but
 // core.ErrOutcomeUnknown nothing was recorded.
-func (w *writer) attempt(ctx context.Context, jobs []*job, savepoints bool) ([]error, error) {
+func (w *writer) attempt(jobs []*job, savepoints bool) ([]error, error) {
 	results := make([]error, len(jobs))
 	changed := false
 	for i, j := range jobs {
-		did, err := w.one(ctx, j, savepoints, &results[i])
+		did, err := w.one(j, savepoints, &results[i])
 		if err != nil {
-			w.rollback(ctx)
+			w.rollback()
 			if len(jobs) == 1 && errors.Is(err, errMixed) { // Its failure is all there is to tell.
 				err = results[0]
 			}
@@ -105,15 +103,15 @@ func (w *writer) attempt(ctx context.Context, jobs []*job, savepoints bool) ([]e
 		changed = changed || did
 	}
 	if !changed { // Only refusals and reads: there is nothing to make durable.
-		w.rollback(ctx)
+		w.rollback()
 		return results, nil
 	}
-	if err := w.conn.run(ctx, sqlWriteMarker, w.batch+1, int64(w.clock.now())); err != nil {
-		w.rollback(ctx)
+	if err := w.conn.run(sqlWriteMarker, w.batch+1, int64(w.clock.now())); err != nil {
+		w.rollback()
 		return nil, fmt.Errorf("mark batch: %w", translate(err))
 	}
-	if err := w.conn.commit(ctx); err != nil {
-		return results, w.afterCommitError(ctx, err)
+	if err := w.conn.commit(); err != nil {
+		return results, w.afterCommitError(err)
 	}
 	w.batch++
 	return results, nil
@@ -122,13 +120,13 @@ func (w *writer) attempt(ctx context.Context, jobs []*job, savepoints bool) ([]e
 // one runs a single write and reports whether it changed anything. An error means
 // that the whole transaction is gone or must go; a failure of the write itself
 // goes to result.
-func (w *writer) one(ctx context.Context, j *job, savepoint bool, result *error) (bool, error) {
+func (w *writer) one(j *job, savepoint bool, result *error) (bool, error) {
 	if savepoint {
-		if err := w.conn.run(ctx, sqlSavepoint); err != nil {
+		if err := w.conn.run(sqlSavepoint); err != nil {
 			return false, fmt.Errorf("open savepoint: %w", translate(err))
 		}
 	}
-	t := &tx{ctx: ctx, conn: w.conn, now: w.clock.now()}
+	t := &tx{conn: w.conn, now: w.clock.now()}
 	err := w.guarded(t, j)
 	if err == nil {
 		err = t.failed // A write cannot shrug a failed statement off.
@@ -140,7 +138,7 @@ func (w *writer) one(ctx context.Context, j *job, savepoint bool, result *error)
 	case !savepoint:
 		return t.changed, nil
 	case err == nil:
-		if err := w.conn.run(ctx, sqlRelease); err != nil {
+		if err := w.conn.run(sqlRelease); err != nil {
 			return false, fmt.Errorf("release savepoint: %w", errLost)
 		}
 		return t.changed, nil
@@ -148,7 +146,7 @@ func (w *writer) one(ctx context.Context, j *job, savepoint bool, result *error)
 	// Full disk, I/O errors and interrupts roll the whole transaction back. Then
 	// the savepoint is not there any more, and the next one would silently open a
 	// transaction of its own: never go on after a failure here.
-	if w.conn.run(ctx, sqlUndo) != nil || w.conn.run(ctx, sqlRelease) != nil {
+	if w.conn.run(sqlUndo) != nil || w.conn.run(sqlRelease) != nil {
 		return false, fmt.Errorf("undo write: %w", errLost)
 	}
 	return false, nil
@@ -159,7 +157,7 @@ func (w *writer) guarded(t *tx, j *job) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			// The value of the panic may hold content: only its place is logged.
-			w.log.ErrorContext(t.ctx, "a write panicked", "stack", string(debug.Stack()))
+			w.log.Error("a write panicked", "stack", string(debug.Stack()))
 			// A statement may have been under way: nobody knows what it did.
 			err = t.fail(fmt.Errorf("run write: it panicked: %w", core.ErrUnavailable))
 		}
@@ -170,10 +168,10 @@ func (w *writer) guarded(t *tx, j *job) (err error) {
 // afterCommitError finds out what a COMMIT without an answer did. The marker is
 // written by every batch together with all of its changes, so it speaks for all
 // of them. A nil result means that they are recorded.
-func (w *writer) afterCommitError(ctx context.Context, cause error) error {
+func (w *writer) afterCommitError(cause error) error {
 	expected := w.batch + 1
 	w.discard()
-	if err := w.ready(ctx); err != nil {
+	if err := w.ready(); err != nil {
 		return fmt.Errorf("read marker: %w (%v)", core.ErrOutcomeUnknown, err) //nolint:errorlint // Not an ErrUnavailable: that would promise that nothing was recorded.
 	}
 	if w.batch == expected {
@@ -185,17 +183,17 @@ func (w *writer) afterCommitError(ctx context.Context, cause error) error {
 // ready opens the connection again if it was discarded, and learns which batch was
 // the last: one whose COMMIT gave no answer may have been recorded, and its number
 // must not be given to another.
-func (w *writer) ready(ctx context.Context) error {
+func (w *writer) ready() error {
 	if w.conn != nil {
 		return nil
 	}
-	conn, err := connect(ctx, w.db, w.faults)
+	conn, err := connect(w.path, w.faults)
 	if err != nil {
 		return err
 	}
 	w.conn = conn
 	var batch, clock int64
-	if err := w.conn.stmts.one(ctx, sqlReadMarker, nil, []any{&batch, &clock}); err != nil {
+	if err := w.conn.one(sqlReadMarker, nil, []any{&batch, &clock}); err != nil {
 		w.discard()
 		return fmt.Errorf("read marker: %w", err)
 	}
@@ -205,8 +203,8 @@ func (w *writer) ready(ctx context.Context) error {
 
 // rollback ends the transaction. If that is not possible, it may already be gone;
 // a fresh connection leaves no doubt.
-func (w *writer) rollback(ctx context.Context) {
-	if err := w.conn.run(ctx, sqlRollback); err != nil {
+func (w *writer) rollback() {
+	if err := w.conn.run(sqlRollback); err != nil {
 		w.discard()
 	}
 }

@@ -202,26 +202,26 @@ func TestFaultAtEachPosition(t *testing.T) {
 		"transaction gone": {func(name string) func(*tx) error {
 			return func(t *tx) error { // As after an I/O error: SQLite has rolled everything back.
 				_ = mark(name)(t)
-				_ = t.conn.run(t.ctx, sqlRollback)
+				_ = t.conn.run(sqlRollback)
 				return t.fail(errInjected)
 			}
 		}, core.ErrUnavailable},
 		"transaction gone and another begun": {func(name string) func(*tx) error {
 			return func(t *tx) error { // The hazard: a savepoint opens a transaction of its own.
-				_ = t.conn.run(t.ctx, sqlRollback)
-				_ = t.conn.run(t.ctx, "SAVEPOINT stray")
+				_ = t.conn.run(sqlRollback)
+				_ = t.conn.run("SAVEPOINT stray")
 				_ = mark(name)(t)
 				return t.fail(errInjected)
 			}
 		}, core.ErrUnavailable},
 		"interrupt": {func(name string) func(*tx) error {
 			return func(t *tx) error {
-				ctx, cancel := context.WithTimeout(t.ctx, 5*time.Millisecond)
+				ctx, cancel := context.WithTimeout(context.Background(), 5*time.Millisecond)
 				defer cancel()
-				endless := *t
-				endless.ctx = ctx
-				_, err := endless.Exec(`INSERT INTO spent_ids (id) WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)
+				t.conn.conn.SetInterrupt(ctx.Done())
+				_, err := t.Exec(`INSERT INTO spent_ids (id) WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)
 					SELECT ? || '-' || i FROM n`, name)
+				t.conn.conn.SetInterrupt(nil)
 				return t.fail(err)
 			}
 		}, core.ErrUnavailable},
@@ -294,7 +294,7 @@ func TestDiskFull(t *testing.T) {
 		t.Run(fmt.Sprint(at), func(t *testing.T) {
 			t.Parallel()
 			cfg := testConfig(t, newTestClock())
-			cfg.faults.pragmas = []string{"max_page_count(120)"}
+			cfg.faults.pragmas = []string{"max_page_count = 120"}
 			s := openStore(t, cfg)
 			runs := make([]func(*tx) error, batchSize)
 			for i := range runs {
