@@ -186,3 +186,60 @@ func TestBurstIntoOneChatNeverIdles(t *testing.T) {
 		require.False(t, h.channel.crowded)
 	})
 }
+
+// A new card in a chat that is busy with a burst of final answers leaves with the next
+// place or the one after it, and the burst takes no longer than the budget allows.
+func TestCardInAChatFullOfFinalAnswers(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, h *harness) {
+		h.cfg.Budgets = map[core.Surface]deliveries.Budget{core.SurfaceTelegram: deliveries.TelegramBudget()}
+		for i := range 30 {
+			id := fmt.Sprintf("a%02d", i)
+			h.store.ask(id, to(id, "group"))
+		}
+		h.start()
+		h.pass(10 * time.Minute)
+		before := len(h.store.releases)
+		for i := range 30 {
+			h.store.decide(fmt.Sprintf("a%02d", i))
+		}
+		h.pass(21 * time.Second)
+		h.store.ask("new", to("new", "group"))
+		h.store.hint("new")
+		h.pass(8 * time.Second)
+		require.Equal(t, core.DeliveryOpen, h.store.row("new").State, "two intervals of a group")
+		h.pass((31-5)*4*time.Second - 29*time.Second + time.Second)
+		require.Equal(t, 30, h.metric("sayso_deliveries_closed_total", "channel", "telegram", "outcome", "replaced"))
+		require.Less(t, len(h.store.releases)-before, 30*30, "a few claims for each edit, whatever waits")
+	})
+}
+
+// Where all edits of an account wait for one budget, most rows are not even claimed,
+// and new cards do not notice.
+func TestSpentBudgetOfEditsShutsTheirLane(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, h *harness) {
+		h.cfg.Budgets = map[core.Surface]deliveries.Budget{core.SurfaceTelegram: deliveries.SlackBudget()}
+		for i := range 200 {
+			id := fmt.Sprintf("a%03d", i)
+			h.store.ask(id, to(id, id))
+		}
+		h.start()
+		h.pass(time.Minute)
+		before := len(h.store.releases)
+		for i := range 200 {
+			h.store.decide(fmt.Sprintf("a%03d", i))
+		}
+		for i := range 10 {
+			h.pass(10 * time.Second)
+			id := fmt.Sprintf("new%d", i)
+			h.store.ask(id, to(id, id))
+			h.store.hint(id)
+			h.pass(10 * time.Millisecond)
+			require.Equal(t, core.DeliveryOpen, h.store.row(id).State)
+		}
+		h.pass((200-10)*1500*time.Millisecond - 100*time.Second + time.Second)
+		require.Equal(t, 200, h.metric("sayso_deliveries_closed_total", "channel", "telegram", "outcome", "replaced"))
+		require.Less(t, len(h.store.releases)-before, 12*200, "a few claims for each edit, whatever waits")
+	})
+}
