@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/saysohq/sayso/callbacks"
@@ -49,7 +47,6 @@ type builder struct {
 	zone     *time.Location
 	bus      bus
 	redactor *redact.Redactor
-	registry *prometheus.Registry
 }
 
 // newID makes a UUIDv7: ids in the order of time keep the indexes small.
@@ -62,9 +59,11 @@ func build(ctx context.Context, o Options, store *storage) (*parts, error) {
 	}
 	b := &builder{
 		Options: o, store: store,
-		zone: zone, bus: openBus(&o), redactor: redact.New(), registry: prometheus.NewRegistry(),
+		zone: zone, redactor: redact.New(),
 	}
-	b.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if b.bus, err = b.openBus(ctx); err != nil {
+		return nil, err
+	}
 	p := &parts{store: store, bus: b.bus, people: people.New(people.Deps{
 		Principals: store, Identities: store, Sessions: store, Tokens: store, Codes: store, Burner: store,
 		Text: b.redactor, Log: o.Logger.With("part", "people"),
@@ -73,9 +72,10 @@ func build(ctx context.Context, o Options, store *storage) (*parts, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := b.buildService(p); err != nil {
-		return nil, err
+	if err := b.registry.Register(newBacklog(store, o.Now, o.Logger.With("part", "metrics"))); err != nil {
+		return nil, fmt.Errorf("register metrics: %w", err)
 	}
+	b.buildService(p)
 	if err := b.buildChannels(ctx, p, ring); err != nil {
 		return nil, err
 	}
@@ -97,17 +97,12 @@ func (b *builder) planner() *deliveries.Planner {
 	})
 }
 
-func (b *builder) buildService(p *parts) error {
-	seen, err := newObserver(b.registry)
-	if err != nil {
-		return err
-	}
+func (b *builder) buildService(p *parts) {
 	p.service = approvals.New(approvals.Config{MaxPending: b.Config.Limits.Pending}, approvals.Deps{
 		Store: b.store, Owners: b.store, People: b.store, Evaluator: policy.AskAlways{},
 		Describer: b.redactor, Planner: b.planner(), Publisher: b.bus, Hints: b.bus,
-		Observer: seen, Logger: b.Logger.With("part", "approvals"), NewID: newID,
+		Observer: b.counted.observer, Logger: b.Logger.With("part", "approvals"), NewID: newID,
 	})
-	return nil
 }
 
 func (b *builder) buildWorker(p *parts) error {

@@ -2,10 +2,12 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/saysohq/sayso/core"
 	"github.com/saysohq/sayso/core/bus/local"
+	"github.com/saysohq/sayso/core/bus/redis"
 )
 
 // bus carries hints within this process and, where there are others, between them.
@@ -20,12 +22,29 @@ type bus interface {
 // another one decided is known here within it.
 const pollEvery = time.Second
 
-// openBus makes the configured bus; it starts nothing.
-func openBus(o *Options) bus {
-	if o.Config.Shared() {
-		return polled{Bus: local.New(), every: pollEvery}
+// openBus makes the configured bus. It connects nowhere.
+func (b *builder) openBus(ctx context.Context) (bus, error) {
+	switch {
+	case !b.store.shared:
+		return alone{local.New()}, nil
+	case b.Config.Redis.URL == "":
+		return polled{Bus: local.New(), every: pollEvery}, nil
 	}
-	return alone{local.New()}
+	deployment, err := b.store.Deployment(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read deployment: %w", err)
+	}
+	metrics, err := redis.NewMetrics(b.registry)
+	if err != nil {
+		return nil, fmt.Errorf("register metrics: %w", err)
+	}
+	made, err := redis.New(redis.Config{
+		URL: b.Config.Redis.URL.Reveal(), Prefix: b.Config.Redis.Prefix, Deployment: deployment.ID,
+	}, redis.Deps{Local: local.New(), Metrics: metrics, Logger: b.Logger.With("part", "bus"), Now: b.Now})
+	if err != nil {
+		return nil, fmt.Errorf("build bus: %w", err)
+	}
+	return made, nil
 }
 
 // alone is the bus of the only process there is.

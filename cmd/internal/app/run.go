@@ -32,6 +32,8 @@ type Options struct {
 	Budgets map[core.Surface]deliveries.Budget
 	// OnReady is called once, when the service answers. It must not block.
 	OnReady func(Ready)
+
+	counted // Made by Run.
 }
 
 // Ready says where the running service is.
@@ -50,6 +52,10 @@ type Ready struct {
 // it in good order. It returns nil after a stop that was asked for.
 func Run(ctx context.Context, o Options) error {
 	if err := makeFolder(o.Config.Data); err != nil {
+		return err
+	}
+	var err error
+	if o.counted, err = newCounted(o.Logger); err != nil {
 		return err
 	}
 	store, err := openStore(ctx, &o)
@@ -108,14 +114,15 @@ func serve(ctx context.Context, o Options, store *storage) error {
 	return parts.run(ctx, o, listener, admin, ready)
 }
 
-// run starts the actors in two rings: the workers, which outlive the edges that
-// hand them work, and the edges. Whichever fails first ends all.
+// run starts the actors in rings: the bus, which outlives everybody who publishes; the
+// workers, which outlive the edges that hand them work; and the edges. Whichever fails
+// first ends all.
 func (p *parts) run(ctx context.Context, o Options, listener net.Listener, admin *adminsocket.Server, ready Ready) error {
+	stopBus := aside(ctx, p.bus.Run)
 	workCtx, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWork()
 	edges, edgeCtx := errgroup.WithContext(ctx)
 	work, failedWork := errgroup.WithContext(workCtx)
-	work.Go(func() error { return p.bus.Run(failedWork) })
 	work.Go(func() error { return p.service.Run(failedWork) })
 	work.Go(func() error { return p.worker.Run(failedWork) })
 
@@ -138,7 +145,18 @@ func (p *parts) run(ctx context.Context, o Options, listener net.Listener, admin
 	}
 	err := quiet(ctx, edges.Wait())
 	stopWork()
-	return errors.Join(err, quiet(workCtx, work.Wait()))
+	return errors.Join(err, quiet(workCtx, work.Wait()), stopBus())
+}
+
+// aside runs fn, whatever becomes of ctx, until stop is called, which waits for its end.
+func aside(ctx context.Context, fn func(context.Context) error) (stop func() error) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan error, 1)
+	go func() { ended <- fn(ctx) }()
+	return func() error {
+		cancel()
+		return quiet(ctx, <-ended)
+	}
 }
 
 // quiet drops the error of a context that was asked to end.

@@ -68,7 +68,12 @@ func withBinary(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, "e2e:", err)
 		return 1
 	}
-	return m.Run()
+	code := m.Run()
+	if err := databases.Close(); err != nil {
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		return 1
+	}
+	return code
 }
 
 // started is what the probe saw of its own start.
