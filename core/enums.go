@@ -124,6 +124,15 @@ func (r Reason) Of(s Status) bool {
 	return false
 }
 
+// Reasons lists the closed set, ReasonNone left out.
+func Reasons() []Reason {
+	return []Reason{
+		ReasonUser, ReasonMessage, ReasonWithdrawn, ReasonAdmin, ReasonTimeout, ReasonMalformedVerdict,
+		ReasonHashMismatch, ReasonNoRoute, ReasonStickyDecline, ReasonRunAborted, ReasonRuntimeRestart,
+		ReasonSuperseded, ReasonStorageRestored, ReasonStorageCorrupt, ReasonPolicy,
+	}
+}
+
 // Valid reports whether r is one of the closed set, ReasonNone included.
 func (r Reason) Valid() bool {
 	return slices.ContainsFunc([]Status{StatusPending, StatusAllowed, StatusDenied, StatusExpired, StatusCancelled}, r.Of)

@@ -74,6 +74,12 @@ type Maintenance interface {
 	Prune(ctx context.Context, limit int) (int, error)
 }
 
+// Backlog is what operators watch of the questions themselves.
+type Backlog interface {
+	// PendingApprovals counts the approvals that wait and whose deadline has not come.
+	PendingApprovals(ctx context.Context) (int, error)
+}
+
 // NewApproval is the command of Create. The store stamps CreatedAt, ExpiresAt,
 // UpdatedAt, ResolvedAt, ClaimBy and the revisions.
 type NewApproval struct {

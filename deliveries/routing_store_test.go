@@ -171,9 +171,8 @@ func (m *messenger) refuses(addresses ...string) {
 
 type uncounted struct{}
 
-func (uncounted) Requested(core.Kind, core.Status) {}
-func (uncounted) Ended(*core.Approval)             {}
-func (uncounted) Raced(string)                     {}
+func (uncounted) Requested(*core.Approval, int) {}
+func (uncounted) Raced(string)                  {}
 
 // Conformance 104: a chat that several routes lead to gets one card, also where
 // only the platform's own news shows that two addresses are one chat.

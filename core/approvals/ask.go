@@ -154,15 +154,11 @@ func (s *Service) create(ctx context.Context, cmd core.NewApproval, hint string)
 	}
 	if !created.Existing {
 		a := &created.Approval
-		s.deps.Observer.Requested(a.Kind, a.Status)
+		s.deps.Observer.Requested(a, len(cmd.Deliveries))
 		s.deps.Logger.LogAttrs(ctx, slog.LevelInfo, "approval requested",
 			slog.String("approval", a.ID), slog.String("kind", string(a.Kind)),
 			slog.String("status", string(a.Status)), slog.Int("cards", len(cmd.Deliveries)))
-		if a.Status.Terminal() {
-			s.ended(ctx, a)
-		}
 		s.publish(ctx, append(created.Hints, hintOf(a))...)
-		s.endedBy(ctx, created.Hints)
 	}
 	if s := created.Approval.Status; s != core.StatusPending && created.Approval.Reason != core.ReasonNoRoute {
 		hint = "" // It has its answer.

@@ -62,6 +62,7 @@ func newKit(t *testing.T) *kit {
 	}
 	store, err := sqlite.Open(t.Context(), sqlite.Config{
 		Path: filepath.Join(t.TempDir(), "data", "sayso.db"), Now: k.now, Log: slog.New(slog.DiscardHandler),
+		Ended: approvals.NewEnds(k.seen, slog.New(slog.DiscardHandler)).Record,
 	})
 	require.NoError(t, err)
 	k.store = store
@@ -185,7 +186,7 @@ type observer struct {
 	ended []core.Reason
 }
 
-func (o *observer) Requested(core.Kind, core.Status) {}
+func (o *observer) Requested(*core.Approval, int) {}
 
 func (o *observer) Ended(a *core.Approval) {
 	o.mu.Lock()

@@ -79,7 +79,6 @@ func (s *Service) read(ctx context.Context, l core.Lookup) (*core.Approval, erro
 		return nil, err
 	}
 	if expired {
-		s.ended(ctx, &a)
 		s.publish(ctx, hintOf(&a))
 	}
 	return &a, nil

@@ -154,9 +154,6 @@ func (s *Service) decide(ctx context.Context, cmd core.Decide, key string) (Reso
 		return Resolved{Approval: done.Approval}, fmt.Errorf("decide: %w", err)
 	}
 	a := &done.Approval
-	if done.Applied || done.Expired {
-		s.ended(ctx, a)
-	}
 	if done.Applied || done.Expired || cmd.Adopt != nil {
 		s.publish(ctx, hintOf(a))
 	}

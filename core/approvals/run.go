@@ -5,8 +5,6 @@ import (
 	"log/slog"
 	"sync"
 	"time"
-
-	"github.com/saysohq/sayso/core"
 )
 
 // sweepBatch bounds one sweep, so that a backlog never holds the writer for long.
@@ -47,21 +45,8 @@ func (s *Service) sweep(ctx context.Context) {
 			return
 		}
 		s.publish(ctx, hints...)
-		s.endedBy(ctx, hints)
 		if len(hints) < sweepBatch {
 			return
-		}
-	}
-}
-
-// endedBy records those approvals, among what a write of the store changed, that got
-// their final answer by it: nobody's own call did that. What was allowed had its
-// answer before; such a change was to its grant.
-func (s *Service) endedBy(ctx context.Context, hints []core.Hint) {
-	for _, h := range hints {
-		a, err := s.deps.Store.Approval(ctx, core.Lookup{ID: h.ApprovalID})
-		if err == nil && a.Status.Terminal() && a.Status != core.StatusAllowed && a.Revision == h.Revision {
-			s.ended(ctx, &a)
 		}
 	}
 }

@@ -28,7 +28,6 @@ func (s *Service) RegisterInstance(ctx context.Context, c core.Caller, name, boo
 		return core.Instance{}, fmt.Errorf("register instance: %w", err)
 	}
 	s.publish(ctx, hints...)
-	s.endedBy(ctx, hints)
 	return in, nil
 }
 
@@ -43,7 +42,6 @@ func (s *Service) AbortRun(ctx context.Context, c core.Caller, run string) (core
 		return core.Run{}, fmt.Errorf("abort run: %w", err)
 	}
 	s.publish(ctx, hints...)
-	s.endedBy(ctx, hints)
 	return r, nil
 }
 

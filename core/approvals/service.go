@@ -30,12 +30,11 @@ type People interface {
 	Principal(ctx context.Context, id string) (core.Principal, error)
 }
 
-// Observer counts what happens; it must not block.
+// Observer counts what happens; it must not block. Final answers are counted by
+// Ends.
 type Observer interface {
-	// Requested is called once per new row.
-	Requested(k core.Kind, s core.Status)
-	// Ended is called by the writer of a terminal state.
-	Ended(a *core.Approval)
+	// Requested is called once per new row, with the number of cards planned for it.
+	Requested(a *core.Approval, cards int)
 	// Raced is called once per answer: winner, idempotent, conflict or expired.
 	Raced(outcome string)
 }
@@ -106,17 +105,4 @@ func (s *Service) publish(ctx context.Context, hints ...core.Hint) {
 
 func hintOf(a *core.Approval) core.Hint {
 	return core.Hint{ApprovalID: a.ID, Revision: a.Revision, Deliveries: true}
-}
-
-// ended records a terminal state once, at its writer.
-func (s *Service) ended(ctx context.Context, a *core.Approval) {
-	s.deps.Observer.Ended(a)
-	s.deps.Logger.LogAttrs(ctx, slog.LevelInfo, "approval ended",
-		slog.String("approval", a.ID),
-		slog.String("kind", string(a.Kind)),
-		slog.String("status", string(a.Status)),
-		slog.String("reason", string(a.Reason)),
-		slog.String("resolver", string(a.ResolverKind)),
-		slog.String("surface", string(a.Surface)),
-		slog.Int64("latency_ms", int64(a.ResolvedAt-a.CreatedAt)))
 }

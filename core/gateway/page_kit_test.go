@@ -376,6 +376,5 @@ func (pageOnly) Plan(context.Context, *core.Approval) (approvals.Plan, error) {
 
 type unobserved struct{}
 
-func (unobserved) Requested(core.Kind, core.Status) {}
-func (unobserved) Ended(*core.Approval)             {}
-func (unobserved) Raced(string)                     {}
+func (unobserved) Requested(*core.Approval, int) {}
+func (unobserved) Raced(string)                  {}

@@ -19,6 +19,7 @@ type record interface {
 	core.Grants
 	core.Runs
 	core.Maintenance
+	core.Backlog
 	core.Principals
 	core.Identities
 	core.Sessions
@@ -52,7 +53,7 @@ type storage struct {
 
 // SQLite is how the embedded store of this process is opened.
 func (o *Options) SQLite() sqlite.Config {
-	return sqlite.Config{Path: filepath.Join(o.Config.Data, DatabaseFile), Now: o.Now, Log: o.Logger.With("part", "store")}
+	return sqlite.Config{Path: filepath.Join(o.Config.Data, DatabaseFile), Now: o.Now, Log: o.Logger.With("part", "store"), Ended: o.ended()}
 }
 
 // Postgres is how the shared store is opened; the configuration has one
@@ -65,7 +66,7 @@ func (o *Options) Postgres() postgres.Config {
 	}
 	return postgres.Config{
 		DSN: c.DSN.Reveal(), MigrateDSN: c.MigrateDSN.Reveal(), Migrate: o.Migrate, Pooler: pooler,
-		MaxConns: c.MaxConns, Log: o.Logger.With("part", "store"),
+		MaxConns: c.MaxConns, Log: o.Logger.With("part", "store"), Ended: o.ended(),
 	}
 }
 

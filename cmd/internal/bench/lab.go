@@ -181,10 +181,7 @@ func (n planner) Plan(context.Context, *core.Approval) (approvals.Plan, error) {
 type ignore struct{}
 
 // Requested implements approvals.Observer.
-func (ignore) Requested(core.Kind, core.Status) {}
-
-// Ended implements approvals.Observer.
-func (ignore) Ended(*core.Approval) {}
+func (ignore) Requested(*core.Approval, int) {}
 
 // Raced implements approvals.Observer.
 func (ignore) Raced(string) {}

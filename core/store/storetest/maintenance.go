@@ -18,6 +18,7 @@ func maintenanceSpecs() []spec {
 		{"pruning takes cards, events and details along", pruneChildren},
 		{"pruning keeps to its limit", pruneLimit},
 		{"a pruned key asks anew", pruneKey},
+		{"R202 what waits is counted, whoever asked and before any sweep", countPending},
 	}
 }
 
@@ -142,4 +143,22 @@ func pruneKey(k *kit) {
 	require.Equal(k.t, 1, k.prune(10))
 	again := k.create(withKey("key", "content"))
 	require.NotEqual(k.t, first.ID, again.ID)
+}
+
+func countPending(k *kit) {
+	count := func() int {
+		k.t.Helper()
+		n, err := k.PendingApprovals(k.ctx)
+		require.NoError(k.t, err)
+		return n
+	}
+	require.Zero(k.t, count())
+	short, answered := k.create(expiresIn(1_000)), k.create()
+	k.create(withRuntime(otherRuntime))
+	k.create(automatic)
+	require.Equal(k.t, 3, count())
+	k.deny(answered.ID)
+	require.Equal(k.t, 2, count())
+	k.advanceTo(short.ExpiresAt)
+	require.Equal(k.t, 1, count(), "the deadline counts, and nobody has swept")
 }

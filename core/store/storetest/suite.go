@@ -15,6 +15,7 @@ type Store struct {
 	core.Grants
 	core.Runs
 	core.Maintenance
+	core.Backlog
 	core.Deliveries
 	core.Ledger
 	core.Cards

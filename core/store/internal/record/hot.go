@@ -28,6 +28,7 @@ func (t *Table) Hot() map[string]Statement {
 		"anything due":    one(sqlAnyDue, now),
 		"lapsed":          one(t.lapsed, now, now, int64(0)),
 		"silent":          one(t.silent, now, now, int64(0)),
+		"all pending":     one(sqlAllPending, now),
 		"pending limit":   one(sqlCountPending, "r", now),
 		"list pending":    list(core.ListQuery{Runtime: "builder", Status: core.StatusPending}),
 		"inbox":           list(core.ListQuery{Status: core.StatusPending, Viewer: reviewer}),

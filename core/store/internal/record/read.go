@@ -86,6 +86,19 @@ func (t *tx) fresh(id string) (core.Approval, error) {
 	return a, err
 }
 
+// PendingApprovals implements core.Backlog.
+func (s *Store) PendingApprovals(ctx context.Context) (int, error) {
+	now, err := s.db.Now(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("count approvals: %w", err)
+	}
+	var count int
+	if err := s.read(ctx).One(sqlAllPending, []any{int64(now)}, &count); err != nil {
+		return 0, fmt.Errorf("count approvals: %w", err)
+	}
+	return count, nil
+}
+
 // Detail reads the redacted full text. Errors: core.ErrNotFound (no such approval).
 func (s *Store) Detail(ctx context.Context, id string) (core.Detail, error) {
 	var d core.Detail

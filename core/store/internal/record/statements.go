@@ -44,6 +44,8 @@ const (
 		AND (status = 'pending' OR execution = 'unclaimed') ORDER BY id FOR UPDATE`
 	sqlParents = `SELECT runtime, instance, run_id FROM approvals WHERE id = ?`
 
+	sqlAllPending = `SELECT count(*) FROM approvals WHERE status = 'pending' AND expires_at > ?`
+
 	sqlAnyDue = `SELECT EXISTS (SELECT 1 FROM approvals WHERE status = 'pending' AND expires_at <= ?)`
 )
 

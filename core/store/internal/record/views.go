@@ -55,6 +55,7 @@ var (
 		core.Grants
 		core.Runs
 		core.Maintenance
+		core.Backlog
 		core.Principals
 		core.Identities
 		core.Sessions
