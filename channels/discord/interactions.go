@@ -4,17 +4,14 @@ import (
 	"context"
 	"crypto/ed25519"
 	"encoding/hex"
-	"errors"
 	"io"
 	"log/slog"
 	"net/http"
 	"strconv"
 	"time"
-)
 
-// maxInteraction bounds the body of a pushed interaction in bytes; real ones have a
-// few KiB.
-const maxInteraction = 1 << 20
+	"github.com/saysohq/sayso/channels/internal/pushed"
+)
 
 // maxAge is how far the time of a pushed interaction may be from ours, both ways.
 // The platform defines none; a copy that somebody kept is of no use after it.
@@ -44,22 +41,13 @@ func (c *Channel) serve(ctx context.Context, s *session) error {
 // be read, 503 while Run is not under way or too much waits, the platform's ping with
 // its pong, and 202 for an interaction that was taken in; its response is a call of
 // its own.
-func (c *Channel) Interactions() http.Handler { return http.HandlerFunc(c.serveInteraction) }
+func (c *Channel) Interactions() http.Handler { return pushed.Posts(c.serveInteraction) }
 
 func (c *Channel) serveInteraction(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodPost {
-		w.Header().Set("Allow", http.MethodPost)
-		w.WriteHeader(http.StatusMethodNotAllowed)
-		return
-	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxInteraction))
-	var tooLarge *http.MaxBytesError
+	body, refusal := pushed.Body(w, r)
 	switch {
-	case errors.As(err, &tooLarge):
-		w.WriteHeader(http.StatusRequestEntityTooLarge)
-		return
-	case err != nil:
-		w.WriteHeader(http.StatusBadRequest)
+	case refusal != 0:
+		w.WriteHeader(refusal)
 		return
 	case !c.authentic(r.Header, body):
 		c.log.LogAttrs(r.Context(), slog.LevelInfo, "an interaction without a good signature")

@@ -15,11 +15,12 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/saysohq/sayso/channels/internal/pushed"
 )
 
 // The rules of pushes.
 const (
-	maxPush   = 1 << 20 // Bytes of a body; real ones have a few KiB.
 	maxAge    = 5 * time.Minute
 	signedBy  = "X-Slack-Signature"
 	signedAt  = "X-Slack-Request-Timestamp"
@@ -43,22 +44,13 @@ func (c *Channel) serve(ctx context.Context, s *session) error {
 // is read: 401 for a wrong or old one, 413 for a body beyond 1 MiB, 400 for one that
 // cannot be read, 503 while Run is not under way. Otherwise it answers 200 with an
 // empty body, within 2 s; an event only when its work is done.
-func (c *Channel) Webhook() http.Handler { return http.HandlerFunc(c.servePush) }
+func (c *Channel) Webhook() http.Handler { return pushed.Posts(c.servePush) }
 
 func (c *Channel) servePush(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodPost {
-		w.Header().Set("Allow", http.MethodPost)
-		w.WriteHeader(http.StatusMethodNotAllowed)
-		return
-	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxPush))
-	var tooLarge *http.MaxBytesError
+	body, refusal := pushed.Body(w, r)
 	switch {
-	case errors.As(err, &tooLarge):
-		w.WriteHeader(http.StatusRequestEntityTooLarge)
-		return
-	case err != nil:
-		w.WriteHeader(http.StatusBadRequest)
+	case refusal != 0:
+		w.WriteHeader(refusal)
 		return
 	case !c.authentic(r.Header, body):
 		c.log.LogAttrs(r.Context(), slog.LevelWarn, "push with a wrong signature")

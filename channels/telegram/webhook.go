@@ -3,8 +3,6 @@ package telegram
 import (
 	"context"
 	"crypto/subtle"
-	"errors"
-	"io"
 	"log/slog"
 	"net/http"
 	"time"
@@ -12,10 +10,8 @@ import (
 	"github.com/go-telegram/bot"
 
 	"github.com/saysohq/sayso/channels"
+	"github.com/saysohq/sayso/channels/internal/pushed"
 )
-
-// maxUpdate bounds the body of a webhook call in bytes; real ones have a few KiB.
-const maxUpdate = 1 << 20
 
 // secretHeader is the name of the header, no secret.
 const secretHeader = "X-Telegram-Bot-Api-Secret-Token" //nolint:gosec // A name.
@@ -61,14 +57,9 @@ func (c *Channel) serve(ctx context.Context, in channels.Inbound) error {
 // 503 while Run is not under way (the platform tries again), 400 for a body that
 // broke off, and 200 once the update has ended; an update that can never be
 // processed has ended too, or it would block its user's next clicks for a day.
-func (c *Channel) Webhook() http.Handler { return http.HandlerFunc(c.serveUpdate) }
+func (c *Channel) Webhook() http.Handler { return pushed.Posts(c.serveUpdate) }
 
 func (c *Channel) serveUpdate(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodPost {
-		w.Header().Set("Allow", http.MethodPost)
-		w.WriteHeader(http.StatusMethodNotAllowed)
-		return
-	}
 	if !c.authentic(r) {
 		c.log.LogAttrs(r.Context(), slog.LevelWarn, "webhook call with a wrong secret")
 		w.WriteHeader(http.StatusUnauthorized)
@@ -80,15 +71,15 @@ func (c *Channel) serveUpdate(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxUpdate))
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLarge):
+	body, refusal := pushed.Body(w, r)
+	switch refusal {
+	case 0:
+	case http.StatusRequestEntityTooLarge:
 		c.log.LogAttrs(r.Context(), slog.LevelError, "update is too large")
-		w.WriteHeader(http.StatusOK)
+		w.WriteHeader(http.StatusOK) // Anything else brings it again.
 		return
-	case err != nil:
-		w.WriteHeader(http.StatusBadRequest)
+	default:
+		w.WriteHeader(refusal)
 		return
 	}
 	if u, _ := c.decode(r.Context(), body); u != nil {
