@@ -20,7 +20,7 @@ const (
 	fixToken    = "Open the application at https://discord.com/developers/applications, make a new token under Bot, put it into the configuration and restart the service." //nolint:gosec // A sentence.
 	fixIDs      = "Copy the application id and the public key from General Information of the application whose token is configured."
 	fixEndpoint = "Open the application at https://discord.com/developers/applications; under General Information "
-	fixInvite   = "Make an invitation under Installation (scopes bot and applications.commands; permissions View Channels, Send Messages, Send Messages in Threads, Embed Links, Read Message History), open it and choose the server."
+	fixInvite   = "Make an invitation under Installation (scopes bot and applications.commands; permissions View Channels, Send Messages, Send Messages in Threads, Embed Links, Attach Files, Read Message History), open it and choose the server."
 )
 
 // Examine implements channels.Doctor: the token, the servers and rights, the way that
@@ -55,6 +55,7 @@ func rights() []right {
 		{discordgo.PermissionSendMessages, "Send Messages"},
 		{discordgo.PermissionSendMessagesInThreads, "Send Messages in Threads"},
 		{discordgo.PermissionEmbedLinks, "Embed Links"},
+		{discordgo.PermissionAttachFiles, "Attach Files"}, // "Show all" brings a long action as a file.
 		{discordgo.PermissionReadMessageHistory, "Read Message History"},
 	}
 }

@@ -35,7 +35,7 @@ func TestDoctorRegistersTheCommand(t *testing.T) {
 // The bot needs a server in common with people, and one in which it may post.
 func TestDoctorLooksAtRights(t *testing.T) {
 	t.Parallel()
-	const all = "274877991936" // View, send, embed, read history, send in threads.
+	const all = "274878024704" // View, send, embed, attach, read history, send in threads.
 	for _, step := range []struct {
 		name   string
 		rights []string
@@ -46,7 +46,8 @@ func TestDoctorLooksAtRights(t *testing.T) {
 		{"just what is needed", []string{all}, channels.VerdictOK, "in 1 server(s)"},
 		{"one of two", []string{"0", all}, channels.VerdictOK, "in 2 server(s)"},
 		{"no server", []string{}, channels.VerdictFailed, "no server"},
-		{"no embeds", []string{"274877975552"}, channels.VerdictFailed, "lacks Embed Links"},
+		{"no embeds", []string{"274878008320"}, channels.VerdictFailed, "lacks Embed Links"},
+		{"no files", []string{"274877991936"}, channels.VerdictFailed, "lacks Attach Files"},
 		{"unreadable", []string{"many"}, channels.VerdictFailed, "lacks View Channels"},
 	} {
 		s := world(t, fake.Config{})
