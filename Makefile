@@ -26,7 +26,7 @@ run: build ## Build and start the service on loopback: no config, no account, no
 	./$(BIN) serve $(ARGS)
 
 .PHONY: deps
-deps: ## Install what the tests need (C compiler, Chromium) when that is allowed.
+deps: ## Install what the tests need (C compiler, Chromium, PostgreSQL, PgBouncer, Redis) when that is allowed.
 	@.ci/deps
 
 .PHONY: test

@@ -2,6 +2,8 @@ package bustest
 
 import (
 	"context"
+	"math"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -20,20 +22,28 @@ type Bus interface {
 // patience bounds every wait; a bus that needs it is broken.
 const patience = 10 * time.Second
 
-// Run runs the suite; factory returns a fresh bus for each subtest.
-func Run(t *testing.T, factory func(t *testing.T) Bus) {
+// Run runs the suite. The factory returns a fresh bus for each subtest, as two
+// replicas have it; a bus of one process is the same one twice. What is published
+// here must be heard here and there.
+func Run(t *testing.T, factory func(t *testing.T) (here, there Bus)) {
 	t.Helper()
-	tests := map[string]func(*testing.T, Bus){
+	tests := map[string]func(t *testing.T, here, there Bus){
 		"a new subscriber is told to look at everything":            testResync,
 		"every subscriber hears every hint":                         testFanOut,
+		"each hint is heard once and in order":                      testOnce,
+		"hints arrive as they were published":                       testFaithful,
+		"many publish at once":                                      testCrowd,
 		"nothing is replayed to a late subscriber":                  testNoReplay,
+		"whoever publishes may have gone and reuses his hints":      testReuse,
+		"that everything changed can be published":                  testEverything,
 		"a slow subscriber blocks nobody and is told to look again": testSlow,
 		"subscribing ends with its context":                         testEnd,
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(t, factory(t))
+			here, there := factory(t)
+			test(t, here, there)
 		})
 	}
 }
@@ -55,6 +65,7 @@ func listen(t *testing.T, b Bus) *listener {
 	return l
 }
 
+// next is the next hint, zero hints included.
 func (l *listener) next(t *testing.T) core.Hint {
 	t.Helper()
 	select {
@@ -66,26 +77,118 @@ func (l *listener) next(t *testing.T) core.Hint {
 	}
 }
 
-func testResync(t *testing.T, b Bus) { listen(t, b) }
+// told is the next hint that is about something: a bus may say at any time that
+// everything may have changed.
+func (l *listener) told(t *testing.T) core.Hint {
+	t.Helper()
+	for {
+		if h := l.next(t); h != (core.Hint{}) {
+			return h
+		}
+	}
+}
 
-func testFanOut(t *testing.T, b Bus) {
-	one, two := listen(t, b), listen(t, b)
+func testResync(t *testing.T, here, there Bus) { listen(t, here); listen(t, there) }
+
+func testFanOut(t *testing.T, here, there Bus) {
+	one, two, far := listen(t, here), listen(t, here), listen(t, there)
 	want := core.Hint{ApprovalID: "a", Revision: 2, Deliveries: true}
-	b.Publish(t.Context(), want)
-	require.Equal(t, want, one.next(t))
-	require.Equal(t, want, two.next(t))
+	here.Publish(t.Context(), want)
+	for _, l := range []*listener{one, two, far} {
+		require.Equal(t, want, l.told(t))
+	}
 }
 
-func testNoReplay(t *testing.T, b Bus) {
-	early := listen(t, b)
-	b.Publish(t.Context(), core.Hint{ApprovalID: "before"})
-	require.Equal(t, "before", early.next(t).ApprovalID)
-	late := listen(t, b)
-	b.Publish(t.Context(), core.Hint{ApprovalID: "after"})
-	require.Equal(t, "after", late.next(t).ApprovalID)
+// What is published comes back to its own replica by no second way.
+func testOnce(t *testing.T, here, there Bus) {
+	near, far := listen(t, here), listen(t, there)
+	const n = 1_000 // Less than a subscriber may fall behind.
+	for i := range int64(n) {
+		here.Publish(t.Context(), core.Hint{ApprovalID: "a", Revision: i + 1})
+	}
+	for _, l := range []*listener{far, near} {
+		for i := range int64(n) {
+			require.Equal(t, core.Hint{ApprovalID: "a", Revision: i + 1}, l.told(t))
+		}
+	}
+	there.Publish(t.Context(), core.Hint{ApprovalID: "last"}) // By now an echo would have come.
+	require.Equal(t, "last", near.told(t).ApprovalID)
+	require.Equal(t, "last", far.told(t).ApprovalID)
 }
 
-func testSlow(t *testing.T, b Bus) {
+func testFaithful(t *testing.T, here, there Bus) {
+	near, far := listen(t, here), listen(t, there)
+	want := []core.Hint{
+		{ApprovalID: "0198f0a2-0000-7000-8000-000000000001", Revision: 1},
+		{ApprovalID: "runtime:" + strings.Repeat("x", 200), Revision: math.MaxInt64, Deliveries: true},
+		{ApprovalID: "r:Grüße, 世界 \u202e \"quoted\" 1 0", Deliveries: true},
+		{ApprovalID: "r: ", Revision: 3},
+	}
+	here.Publish(t.Context()) // Nothing is nothing.
+	here.Publish(t.Context(), want...)
+	for _, l := range []*listener{near, far} {
+		for _, h := range want {
+			require.Equal(t, h, l.told(t))
+		}
+	}
+}
+
+func testCrowd(t *testing.T, here, there Bus) {
+	near, far := listen(t, here), listen(t, there)
+	const publishers, each = 8, 50
+	var wg sync.WaitGroup
+	for p := range publishers {
+		b := []Bus{here, there}[p%2]
+		wg.Go(func() {
+			for i := range int64(each) {
+				b.Publish(t.Context(), core.Hint{ApprovalID: string(rune('a' + p)), Revision: i + 1})
+			}
+		})
+	}
+	wg.Wait()
+	for _, l := range []*listener{near, far} {
+		last := map[string]int64{}
+		for range publishers * each {
+			h := l.told(t)
+			require.Equal(t, last[h.ApprovalID]+1, h.Revision, "in the order of its publisher")
+			last[h.ApprovalID] = h.Revision
+		}
+	}
+}
+
+func testNoReplay(t *testing.T, here, there Bus) {
+	near, far := listen(t, here), listen(t, there)
+	here.Publish(t.Context(), core.Hint{ApprovalID: "before"})
+	require.Equal(t, "before", near.told(t).ApprovalID)
+	require.Equal(t, "before", far.told(t).ApprovalID)
+	lateNear, lateFar := listen(t, here), listen(t, there)
+	here.Publish(t.Context(), core.Hint{ApprovalID: "after"})
+	require.Equal(t, "after", lateNear.told(t).ApprovalID)
+	require.Equal(t, "after", lateFar.told(t).ApprovalID)
+}
+
+func testReuse(t *testing.T, here, there Bus) {
+	near, far := listen(t, here), listen(t, there)
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	hints := []core.Hint{{ApprovalID: "a"}, {ApprovalID: "b"}}
+	here.Publish(gone, hints...)
+	clear(hints)
+	for _, l := range []*listener{near, far} {
+		require.Equal(t, "a", l.told(t).ApprovalID)
+		require.Equal(t, "b", l.told(t).ApprovalID)
+	}
+}
+
+func testEverything(t *testing.T, here, there Bus) {
+	near, far := listen(t, here), listen(t, there)
+	here.Publish(t.Context(), core.Hint{})
+	require.Equal(t, core.Hint{}, near.next(t))
+	require.Equal(t, core.Hint{}, far.next(t))
+}
+
+// The flood is over for the slow subscriber's own replica when Publish returns.
+func testSlow(t *testing.T, here, there Bus) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var (
@@ -96,7 +199,7 @@ func testSlow(t *testing.T, b Bus) {
 	)
 	first := true
 	go func() {
-		_ = b.Subscribe(ctx, func(h core.Hint) {
+		_ = here.Subscribe(ctx, func(h core.Hint) {
 			if first { // The zero hint of a new subscription: hold it.
 				first = false
 				entered.Do(func() { close(inside) })
@@ -109,10 +212,10 @@ func testSlow(t *testing.T, b Bus) {
 		})
 	}()
 	<-inside
-	quick := listen(t, b)
+	quick := listen(t, there)
 	const flood = 5_000
 	for range flood {
-		b.Publish(t.Context(), core.Hint{ApprovalID: "x"})
+		here.Publish(t.Context(), core.Hint{ApprovalID: "x"})
 	}
 	quick.next(t) // Publishing returned although one subscriber sat still.
 	close(release)
@@ -123,13 +226,15 @@ func testSlow(t *testing.T, b Bus) {
 	}
 }
 
-func testEnd(t *testing.T, b Bus) {
-	l := listen(t, b)
-	l.stop()
-	select {
-	case err := <-l.done:
-		require.ErrorIs(t, err, context.Canceled)
-	case <-time.After(patience):
-		require.FailNow(t, "Subscribe did not return")
+func testEnd(t *testing.T, here, there Bus) {
+	for _, b := range []Bus{here, there} {
+		l := listen(t, b)
+		l.stop()
+		select {
+		case err := <-l.done:
+			require.ErrorIs(t, err, context.Canceled)
+		case <-time.After(patience):
+			require.FailNow(t, "Subscribe did not return")
+		}
 	}
 }

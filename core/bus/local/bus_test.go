@@ -13,5 +13,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestBus(t *testing.T) {
 	t.Parallel()
-	bustest.Run(t, func(*testing.T) bustest.Bus { return local.New() })
+	bustest.Run(t, func(*testing.T) (here, there bustest.Bus) {
+		b := local.New()
+		return b, b
+	})
 }

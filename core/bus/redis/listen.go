@@ -43,13 +43,14 @@ func (b *Bus) listen(ctx context.Context) {
 // mend one by itself: but then nobody would be told that hints were lost.
 func (b *Bus) subscription(ctx context.Context) error {
 	ps := b.client.Subscribe(ctx)
-	defer ps.Close()
-	stop := context.AfterFunc(ctx, func() { _ = ps.Close() }) // A read ends with its connection only.
+	end := func() { _ = ps.Close() } // Closed twice is no fault.
+	defer end()
+	stop := context.AfterFunc(ctx, end) // A read ends with its connection only.
 	defer stop()
 	if err := b.confirm(ctx, ps); err != nil {
 		return err
 	}
-	b.subscribed(ctx, func() { _ = ps.Close() })
+	b.subscribed(ctx, end)
 	for {
 		got, err := ps.Receive(ctx)
 		if err != nil {

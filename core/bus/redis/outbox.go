@@ -57,6 +57,13 @@ func (o *outbox) take() (hints []core.Hint, lost bool) {
 	return hints, lost
 }
 
+// reaches reports whether the network took the last message.
+func (o *outbox) reaches() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return !o.closed
+}
+
 // open takes hints from now on.
 func (o *outbox) open() {
 	o.mu.Lock()

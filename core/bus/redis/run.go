@@ -15,7 +15,7 @@ import (
 // Whoever publishes should have ended before: Run tells what it was given, says
 // goodbye, and what comes later is told to nobody.
 func (b *Bus) Run(ctx context.Context) error {
-	defer b.client.Close()
+	defer func() { _ = b.client.Close() }() // Nothing is left to be told.
 	var wg sync.WaitGroup
 	wg.Go(func() { b.listen(ctx) })
 	wg.Go(func() { b.speak(ctx) })
@@ -94,7 +94,7 @@ func (s *speaker) say(ctx context.Context, w word, hints []core.Hint) bool {
 
 // leave tells what is left and says goodbye, so that nobody misses this replica.
 func (s *speaker) leave(ctx context.Context) {
-	if s.drain(ctx) {
+	if s.bus.outbox.reaches() && s.drain(ctx) {
 		s.say(ctx, wordBye, nil)
 	}
 	s.bus.deps.Metrics.dropped(s.bus.outbox.close())
