@@ -286,3 +286,14 @@ type Leases interface {
 	// Release gives it up; a lease that was lost meanwhile is left alone.
 	Release(ctx context.Context, l Lease) error
 }
+
+// Sequence numbers events. Only events with a number are told to anybody.
+type Sequence interface {
+	// NumberEvents gives numbers to at most limit events that have none, without gaps
+	// and behind all that were ever given, each approval's in the order of their
+	// revisions, in one write that the holder of the lease alone can make. 0 numbered
+	// means that there was nothing to do; a store that numbers each event as it is
+	// recorded has nothing ever. Errors: ErrLeaseLost, also of a lease that has run
+	// out; ErrInvalid for a limit below 1.
+	NumberEvents(ctx context.Context, l Lease, limit int) (numbered int, err error)
+}

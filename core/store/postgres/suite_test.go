@@ -129,7 +129,7 @@ func ports(s *Store) storetest.Store {
 		Clock: records, Approvals: records, Grants: records, Runs: records, Maintenance: records, Backlog: records,
 		Deliveries: ledger, Ledger: ledger, Cards: s, AnsweredCards: s, Convergence: ledger, Routes: s,
 		Principals: s, Identities: s, Sessions: s, Tokens: s,
-		Codes: s, CodeBurner: s, Prompts: s, Keys: s, Restoration: s,
+		Codes: s, CodeBurner: s, Prompts: s, Keys: s, Sequence: s, Restoration: s,
 		Leases: s.Leases(),
 	}
 }
@@ -173,6 +173,17 @@ func (h *harness) Events(t testing.TB, id string) []core.EventType {
 	rows, err := h.raw.Query(context.Background(), `SELECT type FROM events WHERE approval_id = $1 ORDER BY revision`, id)
 	require.NoError(t, err)
 	events, err := pgx.CollectRows(rows, pgx.RowTo[core.EventType])
+	require.NoError(t, err)
+	return events
+}
+
+// Outbox lists the numbered events.
+func (h *harness) Outbox(t testing.TB) []storetest.Numbered {
+	t.Helper()
+	rows, err := h.raw.Query(context.Background(),
+		`SELECT seq, approval_id, revision, type, previous FROM events WHERE seq IS NOT NULL ORDER BY seq`)
+	require.NoError(t, err)
+	events, err := pgx.CollectRows(rows, pgx.RowToStructByPos[storetest.Numbered])
 	require.NoError(t, err)
 	return events
 }

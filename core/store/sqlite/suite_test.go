@@ -83,7 +83,7 @@ func (h *harness) Store() storetest.Store {
 		Clock: records, Approvals: records, Grants: records, Runs: records, Maintenance: records, Backlog: records,
 		Deliveries: ledger, Ledger: ledger, Cards: h.store, AnsweredCards: h.store, Convergence: ledger, Routes: h.store,
 		Principals: h.store, Identities: h.store, Sessions: h.store, Tokens: h.store,
-		Codes: h.store, CodeBurner: h.store, Prompts: h.store, Keys: h.store, Restoration: h.store,
+		Codes: h.store, CodeBurner: h.store, Prompts: h.store, Keys: h.store, Sequence: h.store, Restoration: h.store,
 		Leases: h.store.Leases(), Exclusive: true,
 	}
 }
@@ -129,6 +129,22 @@ func (h *harness) Events(t testing.TB, id string) []core.EventType {
 	for rows.Next() {
 		var e core.EventType
 		require.NoError(t, rows.Scan(&e))
+		events = append(events, e)
+	}
+	require.NoError(t, rows.Err())
+	return events
+}
+
+// Outbox lists the numbered events.
+func (h *harness) Outbox(t testing.TB) []storetest.Numbered {
+	t.Helper()
+	rows, err := h.raw.QueryContext(context.Background(), `SELECT seq, approval_id, revision, type, previous FROM events ORDER BY seq`)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, rows.Close()) }()
+	var events []storetest.Numbered
+	for rows.Next() {
+		var e storetest.Numbered
+		require.NoError(t, rows.Scan(&e.Seq, &e.ApprovalID, &e.Revision, &e.Type, &e.Previous))
 		events = append(events, e)
 	}
 	require.NoError(t, rows.Err())

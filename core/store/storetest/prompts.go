@@ -18,15 +18,6 @@ func promptSpecs() []spec {
 	}
 }
 
-func leaseSpecs() []spec {
-	return []spec{
-		{"one holder at a time", leaseOneHolder},
-		{"a lease that ran out goes to the next with a higher fence", leaseNext},
-		{"a lost lease is left alone by its release", leaseLostRelease},
-		{"a job lease survives a reopen as long as its holder may", leaseJobReopen},
-	}
-}
-
 func (k *kit) prompt() core.Prompt {
 	k.t.Helper()
 	id := fmt.Sprintf("prompt-%d", k.number())
@@ -113,66 +104,4 @@ func promptPlace(k *kit) {
 	require.ErrorIs(k.t, err, core.ErrNotFound, "an unsent prompt stands nowhere")
 	_, err = k.PromptByRef(k.ctx, unsent.Ref)
 	require.NoError(k.t, err)
-}
-
-func leaseOneHolder(k *kit) {
-	first, err := k.Leases.Acquire(k.ctx, "polling", "a", core.DeliveryLease)
-	require.NoError(k.t, err)
-	require.Equal(k.t, "a", first.Holder)
-	require.Equal(k.t, k.now()+lease, first.Until)
-	_, err = k.Leases.Acquire(k.ctx, "polling", "b", core.DeliveryLease)
-	require.ErrorIs(k.t, err, core.ErrLeaseLost)
-	_, err = k.Leases.Acquire(k.ctx, "sweeping", "b", core.DeliveryLease)
-	require.NoError(k.t, err, "another job")
-	k.advance(30_000)
-	renewed, err := k.Leases.Acquire(k.ctx, "polling", "a", core.DeliveryLease)
-	require.NoError(k.t, err)
-	require.Equal(k.t, k.now()+lease, renewed.Until)
-	require.Equal(k.t, first.Fence, renewed.Fence, "a renewal is the same term")
-	require.NoError(k.t, k.Leases.Release(k.ctx, renewed))
-	next, err := k.Leases.Acquire(k.ctx, "polling", "b", core.DeliveryLease)
-	require.NoError(k.t, err)
-	require.Greater(k.t, next.Fence, renewed.Fence)
-}
-
-func leaseNext(k *kit) {
-	first, err := k.Leases.Acquire(k.ctx, "polling", "a", core.DeliveryLease)
-	require.NoError(k.t, err)
-	k.advanceTo(first.Until - 1)
-	_, err = k.Leases.Acquire(k.ctx, "polling", "b", core.DeliveryLease)
-	require.ErrorIs(k.t, err, core.ErrLeaseLost)
-	k.advanceTo(first.Until)
-	second, err := k.Leases.Acquire(k.ctx, "polling", "b", core.DeliveryLease)
-	require.NoError(k.t, err)
-	require.Greater(k.t, second.Fence, first.Fence)
-	_, err = k.Leases.Acquire(k.ctx, "polling", "a", core.DeliveryLease)
-	require.ErrorIs(k.t, err, core.ErrLeaseLost)
-}
-
-func leaseLostRelease(k *kit) {
-	first, err := k.Leases.Acquire(k.ctx, "polling", "a", core.DeliveryLease)
-	require.NoError(k.t, err)
-	k.advanceTo(first.Until)
-	_, err = k.Leases.Acquire(k.ctx, "polling", "b", core.DeliveryLease)
-	require.NoError(k.t, err)
-	require.NoError(k.t, k.Leases.Release(k.ctx, first))
-	_, err = k.Leases.Acquire(k.ctx, "polling", "c", core.DeliveryLease)
-	require.ErrorIs(k.t, err, core.ErrLeaseLost, "b still holds it")
-	require.NoError(k.t, k.Leases.Release(k.ctx, core.Lease{Name: "unknown", Holder: "a", Fence: 1}))
-}
-
-func leaseJobReopen(k *kit) {
-	first, err := k.Leases.Acquire(k.ctx, "polling", "a", core.DeliveryLease)
-	require.NoError(k.t, err)
-	k.reopen()
-	second, err := k.Leases.Acquire(k.ctx, "polling", "b", core.DeliveryLease)
-	if k.Exclusive { // Nobody else can be alive.
-		require.NoError(k.t, err)
-		require.Greater(k.t, second.Fence, first.Fence)
-		return
-	}
-	require.ErrorIs(k.t, err, core.ErrLeaseLost)
-	again, err := k.Leases.Acquire(k.ctx, "polling", "a", core.DeliveryLease)
-	require.NoError(k.t, err)
-	require.Equal(k.t, first.Fence, again.Fence)
 }

@@ -30,6 +30,7 @@ type Store struct {
 	core.CodeBurner
 	core.Prompts
 	core.Keys
+	core.Sequence
 	core.Restoration
 	Leases core.Leases
 	// Exclusive is true where one process holds the store at a time: whoever opens
@@ -67,6 +68,8 @@ type Harness interface {
 	Ends() *Ends
 	// Events lists what was recorded about an approval, in the order of recording.
 	Events(t testing.TB, approvalID string) []core.EventType
+	// Outbox lists the events that have a number, in the order of their numbers.
+	Outbox(t testing.TB) []Numbered
 }
 
 // Factory opens an empty store whose life is that of t.
@@ -110,6 +113,7 @@ func Run(t *testing.T, open Factory) {
 		{"prompts", promptSpecs()},
 		{"restore", restoreSpecs()},
 		{"leases", leaseSpecs()},
+		{"sequence", sequenceSpecs()},
 		{"hygiene", hygieneSpecs()},
 		{"races", raceSpecs()},
 		{"races with time", timeRaceSpecs()},

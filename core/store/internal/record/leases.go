@@ -16,18 +16,29 @@ const (
 			holder = ?2, held_until = ?3
 		WHERE leases.holder = ?2 OR leases.held_until <= ?4
 		RETURNING fence`
-	sqlReadJob      = `SELECT fence FROM leases WHERE name = ?`
+	sqlReadJob      = `SELECT holder, fence, held_until FROM leases WHERE name = ?`
 	sqlReleaseLease = `UPDATE leases SET held_until = 0 WHERE name = ? AND holder = ? AND fence = ?`
 )
 
 // Acquire takes or renews a single-holder job. A holder that was late, whether or
 // not somebody else had it meanwhile, gets a new fence. Errors: core.ErrLeaseLost
-// when another holder has it.
+// when another holder has it, core.ErrInvalid.
 func (s *Store) Acquire(ctx context.Context, name, holder string, d time.Duration) (core.Lease, error) {
 	if name == "" || holder == "" || d <= 0 {
 		return core.Lease{}, fmt.Errorf("acquire lease: %w", core.Invalid("lease", "needs a name, a holder and a length"))
 	}
-	lease, err := write(ctx, s, Foreground, func(t *tx) (core.Lease, error) {
+	lease, err := s.acquire(ctx, name, holder, d)
+	if err != nil {
+		return core.Lease{}, fmt.Errorf("acquire lease: %w", err)
+	}
+	return lease, nil
+}
+
+func (s *Store) acquire(ctx context.Context, name, holder string, d time.Duration) (core.Lease, error) {
+	if err := s.lookAt(ctx, name, holder); err != nil {
+		return core.Lease{}, err
+	}
+	return write(ctx, s, Foreground, func(t *tx) (core.Lease, error) {
 		if err := t.hold(t.rows.job[Update], name); err != nil {
 			return core.Lease{}, err
 		}
@@ -40,10 +51,19 @@ func (s *Store) Acquire(ctx context.Context, name, holder string, d time.Duratio
 		}
 		return l, err
 	})
-	if err != nil {
-		return core.Lease{}, fmt.Errorf("acquire lease: %w", err)
+}
+
+// lookAt refuses a lease that another has. It writes nothing and waits for nobody:
+// those who stand by look every second.
+func (s *Store) lookAt(ctx context.Context, name, holder string) error {
+	var is core.Lease
+	now, err := s.read(ctx).Dated(sqlReadJob, []any{name}, func(scan Row) error {
+		return scan(&is.Holder, &is.Fence, (*int64)(&is.Until))
+	})
+	if err == nil && is.Holder != holder && is.Until > now {
+		err = core.ErrLeaseLost
 	}
-	return lease, nil
+	return err
 }
 
 // ReleaseLease gives a lease up; one that was lost meanwhile is left alone.
@@ -55,4 +75,24 @@ func (s *Store) ReleaseLease(ctx context.Context, l core.Lease) error {
 		return fmt.Errorf("release lease: %w", err)
 	}
 	return nil
+}
+
+// Fenced runs fn in one write in which the lease is held: nobody can take it over
+// before the write has ended, and a holder that is late changes nothing. Errors:
+// core.ErrLeaseLost.
+func (s *Store) Fenced(ctx context.Context, l core.Lease, fn func(Conn) error) error {
+	_, err := write(ctx, s, Background, func(t *tx) (struct{}, error) {
+		var is core.Lease
+		err := t.lock(t.rows.job[Update], []any{l.Name}, func(scan Row) error {
+			return scan(&is.Holder, &is.Fence, (*int64)(&is.Until))
+		})
+		if err != nil {
+			return struct{}{}, err
+		}
+		if is.Holder != l.Holder || is.Fence != l.Fence || is.Until <= t.now {
+			return struct{}{}, core.ErrLeaseLost
+		}
+		return struct{}{}, fn(t)
+	})
+	return err
 }
