@@ -44,7 +44,7 @@ func (c *Channel) serve(ctx context.Context, s *session) error {
 func (c *Channel) Interactions() http.Handler { return pushed.Posts(c.serveInteraction) }
 
 func (c *Channel) serveInteraction(w http.ResponseWriter, r *http.Request) {
-	body, refusal := pushed.Body(w, r)
+	body, refusal := pushed.Body(w, r.Body)
 	switch {
 	case refusal != 0:
 		w.WriteHeader(refusal)

@@ -71,7 +71,7 @@ func (c *Channel) serveUpdate(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return
 	}
-	body, refusal := pushed.Body(w, r)
+	body, refusal := pushed.Body(w, r.Body)
 	switch refusal {
 	case 0:
 	case http.StatusRequestEntityTooLarge:

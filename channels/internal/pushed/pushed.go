@@ -21,10 +21,10 @@ func Posts(serve http.HandlerFunc) http.Handler {
 	})
 }
 
-// Body reads the whole body. Where it cannot be had, refusal is the status that says
+// Body reads the whole body of a request. Where it cannot be had, refusal is the status that says
 // so: 413 beyond MaxBody, 400 when it broke off. Nothing is answered yet.
-func Body(w http.ResponseWriter, r *http.Request) (body []byte, refusal int) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
+func Body(w http.ResponseWriter, from io.ReadCloser) (body []byte, refusal int) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, from, MaxBody))
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
