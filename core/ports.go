@@ -124,7 +124,9 @@ type ListQuery struct {
 	Agent   string
 	Session string
 	Run     string
-	Limit   int // 1 to MaxPage; 0 means MaxPage.
+	// DecisionKey finds what one note or message decided (K22).
+	DecisionKey string
+	Limit       int // 1 to MaxPage; 0 means MaxPage.
 	// Before continues after the last row of the page before: rows strictly older
 	// than (CreatedAt, ID).
 	Before *ListCursor

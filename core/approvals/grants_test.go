@@ -1,10 +1,12 @@
 package approvals_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/saysohq/sayso/core"
 	"github.com/saysohq/sayso/core/approvals"
@@ -224,4 +226,37 @@ func TestReply(t *testing.T) {
 	reply.MessageID = "m2"
 	_, err = k.service.Reply(t.Context(), k.token, reply)
 	require.ErrorIs(t, err, core.ErrConflict)
+}
+
+// R133, R135: a message declines what waits, and its repetition finds what it
+// declined, however much was asked in that run since.
+func TestReplyInALongRun(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	of := func(q *approvals.Ask) { q.RunID = "r1" }
+	a := k.ask(of)
+	k.advance(time.Second)
+	var asking errgroup.Group
+	asking.SetLimit(64) // They share commits.
+	for n := range core.MaxPage + 1 {
+		asking.Go(func() error {
+			later := a
+			later.ID = fmt.Sprintf("agents:later-%d", n)
+			later.Ref = core.ResolutionRef(later.Kind, later.ID)
+			later.Continuation = core.ContinuationDraft
+			_, err := k.store.Create(t.Context(), core.NewApproval{Approval: later, ExpiresIn: core.LiveExpiry})
+			return err
+		})
+	}
+	require.NoError(t, asking.Wait())
+	reply := approvals.Reply{Run: "r1", MessageID: "m1", Text: "rather tomorrow"}
+	for range 2 {
+		got, err := k.service.Reply(t.Context(), k.token, reply)
+		require.NoError(t, err)
+		require.Equal(t, []string{a.ID}, got.Declined)
+	}
+	r, err := k.service.RunStatus(t.Context(), k.token, "r1")
+	require.NoError(t, err)
+	require.Equal(t, core.MaxPage+1, r.Pending)
+	require.False(t, r.AcceptsReply)
 }

@@ -85,40 +85,57 @@ func (s *Service) Reply(ctx context.Context, c core.Caller, r Reply) (Replied, e
 		return Replied{}, core.Invalid("message_id", "must be 1 to %d bytes of UTF-8", core.MaxShortText)
 	}
 	key := "chat:" + r.MessageID
-	page, err := s.deps.Store.List(ctx, core.ListQuery{Runtime: c.Token.Runtime, Run: r.Run})
-	if err != nil {
-		return Replied{}, fmt.Errorf("list run: %w", err)
-	}
+	waiting := core.ListQuery{Runtime: c.Token.Runtime, Run: r.Run, Status: core.StatusPending}
+	err := s.all(ctx, waiting, func(a *core.Approval) error { return s.declineByMessage(ctx, c, a, key, r.Text) })
 	out := Replied{Run: r.Run}
-	for i := range page.Approvals {
-		declined, err := s.declineByMessage(ctx, c, &page.Approvals[i], key, r.Text)
-		if err != nil {
-			return out, err
-		}
-		if declined {
-			out.Declined = append(out.Declined, page.Approvals[i].ID)
-		}
+	if err != nil {
+		return out, err
 	}
-	if len(out.Declined) == 0 {
-		return out, core.ErrConflict
+	// By this call, or by the same message before.
+	declined := core.ListQuery{Runtime: c.Token.Runtime, Run: r.Run, DecisionKey: key}
+	err = s.all(ctx, declined, func(a *core.Approval) error {
+		out.Declined = append(out.Declined, a.ID)
+		return nil
+	})
+	if err == nil && len(out.Declined) == 0 {
+		err = core.ErrConflict
 	}
-	return out, nil
+	return out, err
 }
 
-func (s *Service) declineByMessage(ctx context.Context, c core.Caller, a *core.Approval, key, message string) (bool, error) {
-	if a.Status.Terminal() {
-		return a.DecisionKey == key, nil
+// all goes through every row of a list, newest first, a page at a time.
+func (s *Service) all(ctx context.Context, q core.ListQuery, fn func(a *core.Approval) error) error {
+	for {
+		page, err := s.deps.Store.List(ctx, q)
+		if err != nil {
+			return fmt.Errorf("list run: %w", err)
+		}
+		for i := range page.Approvals {
+			if err := fn(&page.Approvals[i]); err != nil {
+				return err
+			}
+		}
+		if !page.More {
+			return nil
+		}
+		last := &page.Approvals[len(page.Approvals)-1]
+		q.Before = &core.ListCursor{CreatedAt: last.CreatedAt, ID: last.ID}
 	}
+}
+
+// declineByMessage declines a row that waits in a turn. One that was faster keeps its
+// answer.
+func (s *Service) declineByMessage(ctx context.Context, c core.Caller, a *core.Approval, key, message string) error {
 	if a.Continuation != core.ContinuationLive { // Drafts and durable waits have no turn.
-		return false, nil
+		return nil
 	}
-	done, err := s.decide(ctx, core.Decide{ID: a.ID, To: core.Terminal{
+	_, err := s.decide(ctx, core.Decide{ID: a.ID, To: core.Terminal{
 		Status: core.StatusDenied, Decision: core.DecisionDeny, Reason: core.ReasonMessage,
 		Note: s.note(message), ByMessage: true, DecisionKey: key,
 		ResolverKind: core.ResolverRuntime, ResolverID: c.Token.Runtime, ResolverName: c.Token.Runtime,
 	}}, key)
 	if errors.Is(err, core.ErrNotFound) {
-		return false, nil
+		return nil
 	}
-	return done.Applied || done.Approval.DecisionKey == key, err
+	return err
 }

@@ -94,6 +94,10 @@ func listFilters(k *kit) {
 	run := k.create(withRun("run-2"))
 	other := k.create(withRuntime(otherRuntime), withRun("run-2"))
 	denied := k.deny(k.create().ID)
+	by := k.answer(k.create(withRun("run-3")).ID, core.DecisionDeny)
+	by.To.DecisionKey = "chat:1"
+	keyed, err := k.Decide(k.ctx, by)
+	require.NoError(k.t, err)
 	cases := []struct {
 		name string
 		q    core.ListQuery
@@ -104,7 +108,9 @@ func listFilters(k *kit) {
 		{"session", core.ListQuery{Session: "session-2"}, []string{session.ID}},
 		{"run of all runtimes", core.ListQuery{Run: "run-2"}, []string{other.ID, run.ID}},
 		{"run of one runtime", core.ListQuery{Runtime: ownRuntime, Run: "run-2"}, []string{run.ID}},
-		{"status", core.ListQuery{Status: core.StatusDenied}, []string{denied.ID}},
+		{"status", core.ListQuery{Status: core.StatusDenied}, []string{keyed.Approval.ID, denied.ID}},
+		{"decision key", core.ListQuery{DecisionKey: "chat:1"}, []string{keyed.Approval.ID}},
+		{"decision key of another run", core.ListQuery{Run: "run-2", DecisionKey: "chat:1"}, []string{}},
 		{"pending of one agent", core.ListQuery{
 			Runtime: ownRuntime, Status: core.StatusPending, Agent: "agent-1", Session: "session-1",
 		}, []string{run.ID, plain.ID}},

@@ -36,6 +36,8 @@ func (t *Table) Hot() map[string]Statement {
 		"list own":        list(core.ListQuery{Runtime: "builder"}),
 		"list for viewer": list(core.ListQuery{Viewer: reviewer}),
 		"list run":        list(core.ListQuery{Runtime: "builder", Run: "run-1"}),
+		"list by key":     list(core.ListQuery{Runtime: "builder", Run: "run-1", DecisionKey: "chat:1"}),
+		"list waiting":    list(core.ListQuery{Runtime: "builder", Run: "run-1", Status: core.StatusPending}),
 		"rows of a run":   one(sqlRunRows, "r", "x"),
 		"abort":           one(t.runPending, "r", "x"),
 		"prune":           one(sqlPrunable, now, now),

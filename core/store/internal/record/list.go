@@ -102,7 +102,7 @@ func listStatement(rows *Table, q core.ListQuery, now core.Millis) (string, []an
 		where, args = append(where, "a.status = '"+string(q.Status)+"' AND a.resolved_at > ?"), append(args, int64(now-core.Retention))
 	}
 	for _, f := range []struct{ column, value string }{
-		{"runtime", q.Runtime}, {"agent", q.Agent}, {"session_key", q.Session}, {"run_id", q.Run},
+		{"runtime", q.Runtime}, {"agent", q.Agent}, {"session_key", q.Session}, {"run_id", q.Run}, {"decision_key", q.DecisionKey},
 	} {
 		if f.value != "" {
 			where, args = append(where, "a."+f.column+" = ?"), append(args, f.value)
