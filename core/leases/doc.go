@@ -40,8 +40,9 @@
 //	                                  11.25 s, and the time of one call to the store
 //
 // That leaves more than 3 s of the 15 s that are promised for a store that is slow at
-// this very moment. A graceful stop releases the lease as soon as the job has ended;
-// then a standby has it after one look, 1.25 s at most. A store that does not answer
+// this very moment. A graceful stop releases the lease as soon as the job has ended and
+// tells so through the bus: a standby has it at once, or without a bus after one look,
+// 1.25 s at most. A store that does not answer
 // for up to 5 s costs nobody a lease: it is renewed every 3.3 s, lasts 10 s, and the
 // job stops 9 s after the last renewal that was answered.
 //

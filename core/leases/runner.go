@@ -37,9 +37,17 @@ type Config struct {
 	Term   time.Duration // Life of a lease without a renewal; at least 10 ms; default DefaultTerm.
 }
 
-// Deps are what the runner is made of. Observer and Jitter may be nil.
+// Bus tells others that a lease was given up, so that they need not wait for their next
+// look.
+type Bus interface {
+	core.Publisher
+	core.Subscriber
+}
+
+// Deps are what the runner is made of. Bus, Observer and Jitter may be nil.
 type Deps struct {
 	Leases   core.Leases
+	Bus      Bus
 	Logger   *slog.Logger
 	Now      func() time.Time // The process clock, with its monotonic reading.
 	Observer Observer
@@ -58,6 +66,7 @@ type Runner struct {
 
 	mu   sync.Mutex
 	here map[string]bool // Names that a call of this process has, or is asking for.
+	free chan struct{}   // Closed, and made anew, when a lease may have become free.
 }
 
 // New wires a runner; it starts nothing.
@@ -71,7 +80,7 @@ func New(cfg Config, deps Deps) *Runner {
 	if deps.Observer == nil {
 		deps.Observer = nobody{}
 	}
-	return &Runner{cfg: cfg, deps: deps, here: map[string]bool{}}
+	return &Runner{cfg: cfg, deps: deps, here: map[string]bool{}, free: make(chan struct{})}
 }
 
 type nobody struct{}
@@ -110,6 +119,7 @@ func (r *Runner) HoldOne(ctx context.Context, names []string, job Job) error {
 func (r *Runner) await(ctx context.Context, names []string) (*held, error) {
 	failed := false
 	for {
+		free := r.freed() // Before the look: what is given up under it is not missed.
 		for _, name := range names {
 			if ctx.Err() != nil {
 				break
@@ -124,7 +134,7 @@ func (r *Runner) await(ctx context.Context, names []string) (*held, error) {
 				r.log(ctx, slog.LevelWarn, "a job could not be taken: trying again", name, slog.Any("error", err))
 			}
 		}
-		if err := r.pause(ctx, min(longestLook, r.cfg.Term/3)); err != nil {
+		if err := r.pause(ctx, min(longestLook, r.cfg.Term/3), free); err != nil {
 			return nil, fmt.Errorf("wait for a lease: %w", err)
 		}
 	}
@@ -170,8 +180,23 @@ func (r *Runner) enter(name string) bool {
 
 func (r *Runner) leave(name string) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	delete(r.here, name)
+	r.mu.Unlock()
+}
+
+// freed is closed when a lease may have become free.
+func (r *Runner) freed() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.free
+}
+
+// look makes all who wait look at once.
+func (r *Runner) look() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	close(r.free)
+	r.free = make(chan struct{})
 }
 
 // work runs the job under the lease. again is true where the lease was lost under it.
@@ -196,6 +221,8 @@ func (r *Runner) work(ctx context.Context, h *held, job Job) (again bool, err er
 			r.release(ctx, h.lease)
 		}
 		r.leave(name)
+		r.look()
+		r.tell(ctx, name)
 	}()
 	return false, job(h, h.lease)
 }
@@ -224,7 +251,7 @@ func (r *Runner) renew(ctx context.Context, h *held, stop <-chan struct{}) {
 		case <-ctx.Done():
 		}
 	}()
-	for wait := third; r.pause(ctx, wait) == nil; {
+	for wait := third; r.pause(ctx, wait, nil) == nil; {
 		if h.lost() {
 			return
 		}
@@ -244,16 +271,16 @@ func (r *Runner) renew(ctx context.Context, h *held, stop <-chan struct{}) {
 	}
 }
 
-// pause waits for about d. It returns ctx's error.
-func (r *Runner) pause(ctx context.Context, d time.Duration) error {
+// pause waits for about d, or until free is closed. It returns ctx's error.
+func (r *Runner) pause(ctx context.Context, d time.Duration, free <-chan struct{}) error {
 	t := time.NewTimer(r.deps.Jitter(d))
 	defer t.Stop()
 	select {
 	case <-t.C:
-		return ctx.Err()
+	case <-free:
 	case <-ctx.Done():
-		return ctx.Err()
 	}
+	return ctx.Err()
 }
 
 func (r *Runner) log(ctx context.Context, level slog.Level, text, job string, attrs ...slog.Attr) {

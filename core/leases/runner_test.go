@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/saysohq/sayso/core"
+	"github.com/saysohq/sayso/core/bus/local"
 	"github.com/saysohq/sayso/core/leases"
 )
 
@@ -145,6 +146,41 @@ func TestStoppingHandsOverAtOnce(t *testing.T) {
 		stop()
 		require.NoError(t, <-done)
 		require.LessOrEqual(t, (<-taken).Sub(stopped), 1250*time.Millisecond)
+	})
+}
+
+// With a bus between them the standby has it in the same moment.
+func TestStoppingIsToldThroughTheBus(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, bus := newTable(), local.New()
+		on := func(holder string) *leases.Runner {
+			return leases.New(leases.Config{Holder: holder}, leases.Deps{
+				Leases: s, Bus: bus, Logger: slog.New(slog.DiscardHandler), Now: time.Now,
+			})
+		}
+		standby := on("b")
+		listening, end := context.WithCancel(t.Context())
+		heard := make(chan error, 1)
+		go func() { heard <- standby.Run(listening) }()
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- on("a").Hold(ctx, "job", untilTold) }()
+		synctest.Wait()
+		taken := make(chan time.Time, 1)
+		go func() {
+			_ = standby.Hold(t.Context(), "job", func(context.Context, core.Lease) error {
+				taken <- time.Now()
+				return nil
+			})
+		}()
+		rest(time.Minute)
+		stopped := time.Now()
+		stop()
+		require.NoError(t, <-done)
+		require.Equal(t, stopped, <-taken)
+		end()
+		require.NoError(t, <-heard)
 	})
 }
 
