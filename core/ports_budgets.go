@@ -5,16 +5,17 @@ import (
 	"time"
 )
 
-// Budgets are rates that all replicas spend together. They live outside of the
-// record and may be gone at any moment: whoever asks then goes on with a share of
+// Budgets are the send budgets that all replicas spend together. They live outside of
+// the record and may be gone at any moment: whoever asks then goes on with a share of
 // his own.
 type Budgets interface {
-	// Take charges a call to all budgets of c, or to none: to none when the moment
-	// that suits all of them is further away than c.Limit. Errors: ErrUnavailable when
-	// the budgets cannot be reached now, which is known within milliseconds.
+	// Take charges a call to all of its budgets, if it may leave within its limit;
+	// otherwise it notes in those that are short that somebody waits. Errors:
+	// ErrUnavailable when the budgets cannot be reached now, which is known within
+	// milliseconds; what was charged before that was noticed stays charged.
 	Take(ctx context.Context, c BudgetCall) (BudgetAnswer, error)
-	// Hold lets no call through the named gates for d: a platform asked for it. It is
-	// best effort; the lasting copy is the store's.
+	// Hold lets no call through a gate for d, at most 5 min: a platform asked for it. It
+	// is best effort, for what is on its way already; the lasting copy is the store's.
 	Hold(ctx context.Context, gate string, d time.Duration)
 	// Replicas is how many replicas share the budgets, as last known; at least 1.
 	Replicas() int
@@ -23,22 +24,29 @@ type Budgets interface {
 // BudgetCall is one call, and what it costs.
 type BudgetCall struct {
 	Charges []BudgetCharge
-	Gates   []string      // Names given to Hold that stop this call too.
+	Gates   []string      // Those given to Hold that stop this call too.
+	Final   bool          // The call shows a final answer; otherwise it counts as a new card.
 	Limit   time.Duration // The longest wait that the caller would accept.
+	Grace   time.Duration // How late the caller may be who was told to come back.
 }
 
-// BudgetCharge is one budget that a call is charged to.
+// BudgetCharge is one budget that a call takes its place from.
 type BudgetCharge struct {
-	Name     string        // Of the budget, unique in the deployment.
-	Interval time.Duration // What one call costs: the budget allows one in each Interval.
-	Burst    int           // Calls that may leave at once after a rest; at least 1.
+	Name      string        // Of the budget, unique in the deployment.
+	Interval  time.Duration // What one call costs: the budget has one place in each.
+	Burst     int           // Calls that may leave at once after a rest; at least 1.
+	CardEvery time.Duration // After a card the next one goes before final answers that wait.
 }
 
-// BudgetAnswer is what Take found.
+// BudgetAnswer is what Take found. Times are to the microsecond.
 type BudgetAnswer struct {
-	Wait  time.Duration // Until the call may leave.
 	Taken bool          // The budgets were charged; false when Wait is over the limit.
-	// Cause is what the wait is for: the index of the charge, len(Charges) plus the
-	// index of the gate, or -1 when there is no wait.
-	Cause int
+	Wait  time.Duration // Until the call may leave, or until asking again may help.
+	Waits []BudgetWait  // Of each charge; none where a gate is shut. Over the limit is what was short.
+}
+
+// BudgetWait is the state of one budget before the call.
+type BudgetWait struct {
+	Call   time.Duration // Until there is a place for a call like this one, final or not.
+	Anyone time.Duration // Until there is a place at all.
 }

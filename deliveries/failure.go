@@ -119,6 +119,7 @@ func (t *turn) blocked(ctx context.Context, f failure) {
 		address = ""
 	}
 	t.w.blocks.add(t.ref, address, d)
+	t.w.deps.Pacer.Hold(ctx, t.ref, address, d)
 	t.notSent(ctx, core.ReleaseDelivery{
 		RetryIn: ceilMillis(d), BlockFor: ceilMillis(d), BlockAll: whole, Class: f.class, ErrorText: f.text,
 	})

@@ -87,12 +87,16 @@ type Pause struct {
 type Pacer interface {
 	// Reserve books the next moment for the call, if that is at most limit away.
 	Reserve(ctx context.Context, c Call, limit time.Duration) Pause
+	// Hold lets no call to the address, or with "" to none of the account, leave for d:
+	// the platform asked for it. It spreads what the store records, and sooner.
+	Hold(ctx context.Context, account core.AccountRef, address string, d time.Duration)
 }
 
 // LocalPacer keeps the budgets of one process. It is safe for concurrent use.
 type LocalPacer struct {
 	now     func() time.Time
 	budgets map[core.Surface]Budget
+	held    *blocks
 
 	mu      sync.Mutex
 	meters  map[Bucket]Meter // Absent: full, and nobody waits.
@@ -105,7 +109,9 @@ const pruneSize = 1024
 // NewLocalPacer returns a pacer with full budgets; channels without a budget are
 // not paced.
 func NewLocalPacer(budgets map[core.Surface]Budget, now func() time.Time) *LocalPacer {
-	return &LocalPacer{now: now, budgets: budgets, meters: make(map[Bucket]Meter), pruneAt: pruneSize}
+	return &LocalPacer{
+		now: now, budgets: budgets, held: newBlocks(now), meters: make(map[Bucket]Meter), pruneAt: pruneSize,
+	}
 }
 
 // Reserve implements Pacer.
@@ -113,6 +119,9 @@ func (p *LocalPacer) Reserve(_ context.Context, c Call, limit time.Duration) Pau
 	b, ok := p.budgets[c.Account.Channel]
 	if !ok {
 		return Pause{Booked: true}
+	}
+	if d := p.held.remaining(c.Account, c.Address); d > 0 {
+		return Pause{Wait: d}
 	}
 	costs := b.Costs(c)
 	meters := make([]Meter, len(costs))
@@ -128,6 +137,11 @@ func (p *LocalPacer) Reserve(_ context.Context, c Call, limit time.Duration) Pau
 	}
 	p.prune(now)
 	return pause
+}
+
+// Hold implements Pacer.
+func (p *LocalPacer) Hold(_ context.Context, account core.AccountRef, address string, d time.Duration) {
+	p.held.add(account, address, d)
 }
 
 // prune drops buckets that are full again, so that the map holds the chats of the

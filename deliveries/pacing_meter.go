@@ -90,16 +90,22 @@ func Spend(meters []Meter, costs []Cost, final bool, limit time.Duration, now ti
 			continue
 		}
 		meters[i].mark(k.Rate, final, now, now.Add(pause.Wait+markGrace))
-		switch {
-		case k.Kind == BucketChat:
-			if w := k.Rate.wait(meters[i].Full, now); w > limit {
-				pause.Chat = w
-			}
-		case k.Kind == BucketAccount || final: // Cards do not wait for the budget of edits.
-			pause.Lane = max(pause.Lane, waits[i])
-		}
+		pause.short(k.Kind, final, limit, waits[i], k.Rate.wait(meters[i].Full, now))
 	}
 	return pause
+}
+
+// short notes what one bucket that is short means for others: of the call's own kind
+// until call has passed, and of any kind until anyone has.
+func (p *Pause) short(kind BucketKind, final bool, limit, call, anyone time.Duration) {
+	switch {
+	case kind == BucketChat:
+		if anyone > limit {
+			p.Chat = anyone
+		}
+	case kind == BucketAccount || final: // Cards do not wait for the budget of edits.
+		p.Lane = max(p.Lane, call)
+	}
 }
 
 // wait is how long a call must wait for this bucket.

@@ -37,6 +37,9 @@ type Config struct {
 	// Replicas is how many replicas share the budgets as long as Redis has not told;
 	// default 2.
 	Replicas int
+	// BudgetTimeout is how long a caller waits for the shared budgets before it goes on
+	// with a share of its own; default 50 ms.
+	BudgetTimeout time.Duration
 }
 
 // Deps are what the bus is made of.
@@ -45,6 +48,9 @@ type Deps struct {
 	Metrics *Metrics
 	Logger  *slog.Logger
 	Now     func() time.Time // Arms timers and measures silence; no record's time comes from it.
+	// BudgetClock is the clock of the shared budgets, for tests; nil takes that of Redis,
+	// which is the same for all replicas.
+	BudgetClock func() time.Time
 }
 
 // Bus is the bus of one replica of a fleet. It implements core.Publisher and
