@@ -8,6 +8,10 @@
 // breaks a rule is refused as the platform would refuse it and recorded as a
 // violation; tests fail on any violation.
 //
+// A fake with Limits also keeps what the platform takes in a while: it says "too many
+// requests" of its own accord, and counts who comes back too early. Without, it does
+// so only where its Script says so.
+//
 // The fakes are for tests and for the playground. Nothing that serves people
 // imports them.
 package fakes

@@ -35,7 +35,8 @@ type Config struct {
 	// refilled; 0 takes a minute. The real one is not published, and has been longer.
 	OldEditsIn time.Duration
 	// Push carries interactions to the endpoint; nil takes a plain transport.
-	Push http.RoundTripper
+	Push   http.RoundTripper
+	Limits fakes.Limits // What the fake takes in a while; the zero Limits take everything.
 }
 
 // DefaultBotID is the id of a fake that was given none.
@@ -49,19 +50,20 @@ type Server struct {
 	Violations fakes.Violations
 	Clock      *fakes.Clock
 
-	token  string
-	bot    wireUser
-	spec   *Spec
-	beat   time.Duration
-	old    time.Duration // As Config.OldEditsIn.
-	http   *http.Server
-	base   string
-	push   *http.Client
-	key    ed25519.PrivateKey
-	ctx    context.Context // Ends with Close.
-	stop   context.CancelFunc
-	tasks  sync.WaitGroup
-	signal fakes.Signal
+	token   string
+	bot     wireUser
+	spec    *Spec
+	beat    time.Duration
+	old     time.Duration // As Config.OldEditsIn.
+	http    *http.Server
+	base    string
+	push    *http.Client
+	key     ed25519.PrivateKey
+	limiter *fakes.Limiter
+	ctx     context.Context // Ends with Close.
+	stop    context.CancelFunc
+	tasks   sync.WaitGroup
+	signal  fakes.Signal
 
 	mu           sync.Mutex
 	users        map[string]*person
@@ -119,7 +121,7 @@ func Start(cfg Config) (*Server, error) {
 		token: base64.RawURLEncoding.EncodeToString([]byte(cfg.BotID)) + ".GfakeX.secret-part-of-the-fake-bots-token",
 		bot:   wireUser{ID: cfg.BotID, Username: "sayso", Bot: true},
 		push:  &http.Client{Transport: cfg.Push}, key: ed25519.NewKeyFromSeed(seed[:]),
-		ctx: ctx, stop: stop, nextID: 700_000_000_000,
+		limiter: fakes.NewLimiter(cfg.Limits), ctx: ctx, stop: stop, nextID: 700_000_000_000,
 		users: map[string]*person{}, channels: map[string]*channel{}, interactions: map[string]*interaction{},
 		sessions: map[string]*gatewaySession{},
 	}
@@ -277,7 +279,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	fault := s.Script.Take(m.op, s.addressOf(q))
-	if fault != nil && s.misbehave(w, r, fault) {
+	if s.limited(w, m.op, q, fault) || fault != nil && s.misbehave(w, r, fault) {
 		return
 	}
 	s.mu.Lock()

@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -76,7 +75,7 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	fault := s.Script.Take(m.op, s.addressOf(q))
-	if fault != nil && s.misbehave(w, r, m.op, fault) {
+	if s.limited(w, m.op, q, fault) || fault != nil && s.misbehave(w, r, m.op, fault) {
 		return
 	}
 	s.mu.Lock()
@@ -187,10 +186,7 @@ func rejection(op fakes.Op) string {
 func (s *Server) misbehave(w http.ResponseWriter, r *http.Request, op fakes.Op, f *fakes.Fault) bool {
 	switch f.Kind {
 	case fakes.FaultRateLimit:
-		if f.Delay > 0 {
-			w.Header().Set("Retry-After", strconv.Itoa(int((f.Delay+time.Second-1)/time.Second)))
-		}
-		write(w, http.StatusTooManyRequests, answer{"ok": false, "error": "ratelimited"})
+		tooMany(w, f.Delay)
 	case fakes.FaultServerError:
 		write(w, http.StatusServiceUnavailable, answer{"ok": false, "error": "service_unavailable"})
 	case fakes.FaultUndecodable:

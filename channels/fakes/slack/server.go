@@ -30,7 +30,8 @@ type Config struct {
 	// Clock dates messages and ages triggers; nil takes one that stands still.
 	Clock *fakes.Clock
 	// Push carries payloads to the URL of PushTo; nil takes a plain transport.
-	Push http.RoundTripper
+	Push   http.RoundTripper
+	Limits fakes.Limits // What the fake takes in a while; the zero Limits take everything.
 }
 
 // Server is the fake. Close it when done.
@@ -39,14 +40,15 @@ type Server struct {
 	Violations fakes.Violations
 	Clock      *fakes.Clock
 
-	specs  *Specs
-	http   *http.Server
-	base   string
-	client *http.Client
-	ctx    context.Context // Ends with Close.
-	stop   context.CancelFunc
-	tasks  sync.WaitGroup
-	signal fakes.Signal
+	specs   *Specs
+	http    *http.Server
+	base    string
+	client  *http.Client
+	limiter *fakes.Limiter
+	ctx     context.Context // Ends with Close.
+	stop    context.CancelFunc
+	tasks   sync.WaitGroup
+	signal  fakes.Signal
 
 	mu            sync.Mutex
 	conversations map[string]*conversation
@@ -90,7 +92,7 @@ func Start(cfg Config) (*Server, error) {
 	}
 	s := &Server{
 		Clock: cfg.Clock, specs: cfg.Specs, base: "http://" + l.Addr().String(), client: &http.Client{Transport: cfg.Push},
-		ctx: ctx, stop: stop,
+		limiter: fakes.NewLimiter(cfg.Limits), ctx: ctx, stop: stop,
 		conversations: map[string]*conversation{}, users: map[string]*User{}, triggers: map[string]*trigger{},
 		responses: map[string]*responseURL{}, interactions: map[string]*interaction{}, views: map[string]*view{},
 	}

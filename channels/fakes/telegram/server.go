@@ -25,6 +25,7 @@ type Config struct {
 	Clock *fakes.Clock
 	// Webhook carries updates to the registered URL; nil takes a plain transport.
 	Webhook http.RoundTripper
+	Limits  fakes.Limits // What the fake takes in a while; the zero Limits take everything.
 }
 
 // DefaultToken is the token of a fake that was given none.
@@ -42,6 +43,7 @@ type Server struct {
 	http    *http.Server
 	base    string
 	webhook http.RoundTripper
+	limiter *fakes.Limiter
 	ctx     context.Context // Ends with Close.
 	stop    context.CancelFunc
 	tasks   sync.WaitGroup
@@ -96,7 +98,7 @@ func Start(cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
 	s := &Server{
-		Clock: cfg.Clock, token: cfg.Token, spec: spec, base: "http://" + l.Addr().String(), webhook: cfg.Webhook,
+		Clock: cfg.Clock, token: cfg.Token, spec: spec, base: "http://" + l.Addr().String(), webhook: cfg.Webhook, limiter: fakes.NewLimiter(cfg.Limits),
 		bot: wireUser{ID: id, IsBot: true, FirstName: "sayso", Username: cfg.Username},
 		ctx: ctx, stop: stop,
 		chats: map[int64]*chat{}, users: map[int64]wireUser{}, queries: map[string]*query{}, nextID: 100,
@@ -203,6 +205,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	fault := s.fault(m.op, q)
+	if s.limited(w, m.op, q, fault) {
+		return
+	}
 	if fault != nil && s.misbehave(w, r, fault) {
 		return
 	}
@@ -251,13 +256,7 @@ func (s *Server) fault(op fakes.Op, q *request) *fakes.Fault {
 func (s *Server) misbehave(w http.ResponseWriter, r *http.Request, f *fakes.Fault) bool {
 	switch f.Kind {
 	case fakes.FaultRateLimit:
-		e := &apiError{code: 429, description: "Too Many Requests: retry later"}
-		if f.Delay > 0 {
-			seconds := int((f.Delay + time.Second - 1) / time.Second)
-			e.description = fmt.Sprintf("Too Many Requests: retry after %d", seconds)
-			e.parameters = map[string]any{"retry_after": seconds}
-		}
-		s.reply(w, nil, e)
+		s.reply(w, nil, tooMany(f.Delay))
 	case fakes.FaultServerError:
 		s.reply(w, nil, &apiError{code: 500, description: "Internal Server Error: restart"})
 	case fakes.FaultUndecodable:
