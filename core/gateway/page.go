@@ -42,6 +42,9 @@ type Answerer interface {
 // PageConfig is what an operator sets for the page.
 type PageConfig struct {
 	Links Links
+	// Deployment is the deployment's own id, the same on every replica; required. The
+	// name of the session's cookie is made from it.
+	Deployment string
 	// Secure marks cookies for TLS only: set when the public address is https.
 	Secure bool
 	// Zone is the deployment's zone for the text of cards; nil means UTC.
@@ -78,9 +81,10 @@ type PageDeps struct {
 // changes anything; every POST needs the same origin, and every one but the
 // sign-in a session and a form token bound to it.
 type Pages struct {
-	cfg  PageConfig
-	deps PageDeps
-	csrf *http.CrossOriginProtection
+	cfg    PageConfig
+	deps   PageDeps
+	csrf   *http.CrossOriginProtection
+	cookie string
 }
 
 // NewPages wires the page; it starts nothing.
@@ -90,8 +94,11 @@ func NewPages(cfg PageConfig, deps PageDeps) (*Pages, error) {
 		deps.Renderer == nil || deps.Logger == nil || deps.Now == nil || deps.Stopping == nil {
 		return nil, errors.New("page: a dependency is missing")
 	}
+	if cfg.Deployment == "" {
+		return nil, errors.New("page: the deployment's id is missing")
+	}
 	setDefault(&cfg.CheckEvery, 30*time.Second)
-	p := &Pages{cfg: cfg, deps: deps, csrf: http.NewCrossOriginProtection()}
+	p := &Pages{cfg: cfg, deps: deps, csrf: http.NewCrossOriginProtection(), cookie: cfg.CookieName()}
 	if origin := cfg.Links.origin; origin != "" {
 		// A proxy may have put another Host in the place of the public one.
 		if err := p.csrf.AddTrustedOrigin(origin); err != nil {

@@ -40,6 +40,7 @@ type site struct {
 	service *approvals.Service
 	people  *people.Service
 	store   *sqlite.Store
+	cfg     gateway.PageConfig // As served.
 	views   *gateway.Views
 	faults  *pageFaults
 	agent   core.Caller
@@ -155,7 +156,10 @@ func (s *site) serve(o siteOptions, log *slog.Logger) {
 	require.NoError(s.t, err)
 	renderer, err := web.New()
 	require.NoError(s.t, err)
-	pages, err := gateway.NewPages(gateway.PageConfig{Links: g.Links(), Secure: o.secure, CheckEvery: o.check}, gateway.PageDeps{
+	deployment, err := s.store.Deployment(s.t.Context())
+	require.NoError(s.t, err)
+	s.cfg = gateway.PageConfig{Links: g.Links(), Deployment: deployment.ID, Secure: o.secure, CheckEvery: o.check}
+	pages, err := gateway.NewPages(s.cfg, gateway.PageDeps{
 		Approvals: s.faults, Authenticator: s.people, SignIns: s.people, NoAdmin: s.store.BootstrapOpen,
 		Name: func(context.Context, string) string { return "Rita" }, Clock: s.store, Views: s.views, Forms: forms,
 		Renderer: renderer, Logger: log, Now: time.Now, Stopping: g.Stopping(),

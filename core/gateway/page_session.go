@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"net/http"
 	"net/url"
@@ -12,19 +14,21 @@ import (
 	"github.com/saysohq/sayso/presentation/web"
 )
 
-// sessionCookie carries the bearer of a browser's session. Over TLS its name takes
-// a prefix: a browser then lets no plain connection set it and, without a base
-// path, no neighbouring host either.
-const sessionCookie = "sayso_session"
-
-func (p *Pages) cookieName() string {
+// CookieName is the name of the cookie that carries the bearer of a browser's
+// session. It is the deployment's own: cookies know no ports, so two services on one
+// host would otherwise sign each other's people out. Over TLS the name takes a prefix:
+// a browser then lets no plain connection set it and, without a base path, no
+// neighbouring host either.
+func (c *PageConfig) CookieName() string {
+	own := sha256.Sum256([]byte("sayso cookie " + c.Deployment))
+	name := "sayso_session_" + hex.EncodeToString(own[:4])
 	switch {
-	case !p.cfg.Secure:
-		return sessionCookie
-	case p.cfg.Links.Base() == "":
-		return "__Host-" + sessionCookie
+	case !c.Secure:
+		return name
+	case c.Links.Base() == "":
+		return "__Host-" + name
 	}
-	return "__Secure-" + sessionCookie
+	return "__Secure-" + name
 }
 
 // maxForm bounds a posted form in bytes: a note of 1,000 code points, escaped
@@ -34,7 +38,7 @@ const maxForm = 64 << 10
 // caller is the person of the request's session. Errors: ErrUnauthenticated, or
 // what keeps the service from telling.
 func (p *Pages) caller(r *http.Request) (core.Caller, error) {
-	cookie, err := r.Cookie(p.cookieName())
+	cookie, err := r.Cookie(p.cookie)
 	if err != nil {
 		return core.Caller{}, core.ErrUnauthenticated
 	}
@@ -199,7 +203,7 @@ func (p *Pages) signOut(w http.ResponseWriter, r *http.Request) {
 // the first visit must find the session. No GET changes anything.
 func (p *Pages) setCookie(w http.ResponseWriter, value string, maxAge int) {
 	http.SetCookie(w, &http.Cookie{ //nolint:gosec // Secure follows the scheme of the public address.
-		Name: p.cookieName(), Value: value, Path: p.cfg.Links.Base() + "/", MaxAge: maxAge,
+		Name: p.cookie, Value: value, Path: p.cfg.Links.Base() + "/", MaxAge: maxAge,
 		HttpOnly: true, Secure: p.cfg.Secure, SameSite: http.SameSiteLaxMode,
 	})
 }

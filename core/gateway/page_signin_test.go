@@ -29,7 +29,7 @@ func TestPage_FirstAdmin(t *testing.T) {
 	require.Equal(t, http.StatusSeeOther, res.status)
 	require.Equal(t, "/approve/x", res.header.Get("Location"))
 	cookie := res.header.Get("Set-Cookie")
-	for _, want := range []string{"sayso_session=", "HttpOnly", "SameSite=Lax", "Path=/", "Max-Age="} {
+	for _, want := range []string{s.cfg.CookieName() + "=", "HttpOnly", "SameSite=Lax", "Path=/", "Max-Age="} {
 		require.Contains(t, cookie, want)
 	}
 	require.NotContains(t, cookie, "Secure", "plain HTTP on loopback")
@@ -134,8 +134,8 @@ func TestPage_SignOut(t *testing.T) {
 func TestPage_SecureCookie(t *testing.T) {
 	t.Parallel()
 	for url_, want := range map[string]string{
-		"https://sayso.example":      "__Host-sayso_session=",
-		"https://sayso.example/gate": "__Secure-sayso_session=",
+		"https://sayso.example":      "__Host-sayso_session_",
+		"https://sayso.example/gate": "__Secure-sayso_session_",
 	} {
 		s := newSite(t, siteOptions{publicURL: url_, secure: true, nobody: true})
 		res := s.visitor().post("/signin", url.Values{"code": {s.first}, "name": {"Ann"}},
@@ -155,8 +155,23 @@ func TestPage_OnlyBrowserSessions(t *testing.T) {
 	cli, err := s.people.RedeemPair(t.Context(), s.pair(s.personID("Ann")), people.Device{Kind: core.SessionCLI})
 	require.NoError(t, err)
 	for _, bearer := range []string{cli.Bearer.Reveal(), people.NewTokenSecret().Reveal(), "x", ""} {
-		res := s.visitor().get(pathOf(&a), "Cookie", "sayso_session="+bearer)
+		res := s.visitor().get(pathOf(&a), "Cookie", s.cfg.CookieName()+"="+bearer)
 		require.Equal(t, http.StatusSeeOther, res.status)
 		require.NotContains(t, res.body, "Deploy")
 	}
+}
+
+// Cookies know no ports: a browser that uses two services of one host stays signed in
+// at both.
+func TestPage_TwoServicesOnOneHost(t *testing.T) {
+	t.Parallel()
+	one, two := newSite(t, siteOptions{nobody: true}), newSite(t, siteOptions{nobody: true})
+	require.NotEqual(t, one.cfg.CookieName(), two.cfg.CookieName())
+	v := one.visitor()
+	elsewhere := two.visitor()
+	elsewhere.client.Jar = v.client.Jar
+	require.Equal(t, http.StatusSeeOther, v.post("/signin", url.Values{"code": {one.first}, "name": {"Ann"}}).status)
+	require.Equal(t, http.StatusSeeOther, elsewhere.post("/signin", url.Values{"code": {two.first}, "name": {"Bea"}}).status)
+	require.Contains(t, v.get("/").body, "Ann")
+	require.Contains(t, elsewhere.get("/").body, "Bea")
 }

@@ -149,10 +149,10 @@ func (b *builder) buildEdge(ctx context.Context, p *parts, ring *keyring.Ring) e
 	if err != nil {
 		return err
 	}
-	return b.mount(p, keys[0].Secret, views)
+	return b.mount(ctx, p, keys[0].Secret, views)
 }
 
-func (b *builder) mount(p *parts, secret []byte, views *gateway.Views) error {
+func (b *builder) mount(ctx context.Context, p *parts, secret []byte, views *gateway.Views) error {
 	formKey, err := derive(secret, "forms")
 	if err != nil {
 		return err
@@ -165,8 +165,12 @@ func (b *builder) mount(p *parts, secret []byte, views *gateway.Views) error {
 	if err != nil {
 		return err
 	}
+	deployment, err := b.store.Deployment(ctx)
+	if err != nil {
+		return fmt.Errorf("read deployment: %w", err)
+	}
 	pages, err := gateway.NewPages(gateway.PageConfig{
-		Links: p.gateway.Links(), Secure: strings.HasPrefix(b.Config.PublicURL, "https://"), Zone: b.zone,
+		Links: p.gateway.Links(), Deployment: deployment.ID, Secure: strings.HasPrefix(b.Config.PublicURL, "https://"), Zone: b.zone,
 		LinkHint: linkHint(p.channels),
 	}, gateway.PageDeps{
 		Approvals: p.service, Authenticator: p.people, SignIns: p.people, NoAdmin: b.store.BootstrapOpen,

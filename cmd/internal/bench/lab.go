@@ -37,6 +37,8 @@ type lab struct {
 	seed    core.Approval
 	admin   people.SignedIn
 	token   people.IssuedToken
+	// deployment is the id of the database.
+	deployment string
 
 	stop func()
 	work sync.WaitGroup
@@ -89,6 +91,11 @@ func (l *lab) settle(ctx context.Context) error {
 	if l.token, err = l.issue(ctx, runtimeName); err != nil {
 		return err
 	}
+	d, err := l.store.Deployment(ctx)
+	if err != nil {
+		return err
+	}
+	l.deployment = d.ID
 	l.seed, err = l.ask(ctx, &l.token.Token)
 	return err
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/saysohq/sayso/core/gateway"
 )
 
 const (
@@ -170,12 +172,13 @@ func (b *bench) streams(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.close(), l.close()) }()
+	page := gateway.PageConfig{Deployment: l.deployment}
 	p, err := b.park(ctx, l, s, waiting, func(id string) (*conn, error) {
 		c, err := dial(ctx, s.addr, "")
 		if err != nil {
 			return nil, err
 		}
-		c.header = "Cookie: sayso_session=" + l.admin.Bearer.Reveal() + "\r\nAccept: text/event-stream\r\n"
+		c.header = "Cookie: " + page.CookieName() + "=" + l.admin.Bearer.Reveal() + "\r\nAccept: text/event-stream\r\n"
 		if err := c.send(http.MethodGet, "/approve/"+id+"/events", nil); err != nil {
 			return nil, err
 		}
