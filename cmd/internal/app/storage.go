@@ -96,8 +96,13 @@ func untilDone(ctx context.Context) error {
 
 // explain adds what to do about a database that cannot be used as it is.
 func explain(err error) error {
-	if errors.Is(err, postgres.ErrOldSchema) {
+	switch {
+	case errors.Is(err, postgres.ErrOldSchema):
 		return fmt.Errorf("%w (run sayso migrate, or serve --migrate)", err)
+	case errors.Is(err, postgres.ErrIsolation), errors.Is(err, postgres.ErrStandby):
+		return err
+	case errors.Is(err, core.ErrUnavailable):
+		return fmt.Errorf("%w (is PostgreSQL there, and do user, password and database of postgres.dsn fit?)", err)
 	}
 	return err
 }
@@ -112,7 +117,7 @@ func Migrate(ctx context.Context, o Options) error {
 		if dsn == "" {
 			dsn = o.Config.Postgres.DSN
 		}
-		return postgres.Migrate(ctx, dsn.Reveal())
+		return explain(postgres.Migrate(ctx, dsn.Reveal()))
 	}
 	if err := makeFolder(o.Config.Data); err != nil {
 		return err

@@ -5,6 +5,7 @@ package e2e_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/saysohq/sayso/core/client"
@@ -27,6 +29,7 @@ var databases = postgrestest.New(postgrestest.Options{Prepare: postgres.Migrate}
 type fleet struct {
 	t     *testing.T
 	ctx   context.Context
+	dsn   string // Of the database itself.
 	front *front
 	a, b  *replica
 }
@@ -55,8 +58,8 @@ func unstarted(t *testing.T, s setup) *fleet {
 	f := &fleet{t: t, ctx: ctx, front: newFront(t)}
 	key := filepath.Join(t.TempDir(), "secret.key")
 	require.NoError(t, os.WriteFile(key, bytes.Repeat([]byte{7}, 32), 0o600))
-	dsn := databases.Database(t)
-	f.a, f.b = f.replica(dsn), f.replica(dsn)
+	f.dsn = databases.Database(t)
+	f.a, f.b = f.replica(), f.replica()
 	s.extra += fmt.Sprintf("public_url: %s\nsecret_key_file: %q\n", f.front.url(), key)
 	f.a.configure(s)
 	text, err := os.ReadFile(f.a.config)
@@ -66,7 +69,16 @@ func unstarted(t *testing.T, s setup) *fleet {
 	return f
 }
 
-func (f *fleet) replica(dsn string) *replica {
+// empty takes the database back to where nobody has migrated it.
+func (f *fleet) empty() {
+	f.t.Helper()
+	c, err := pgx.Connect(f.ctx, f.dsn)
+	require.NoError(f.t, err)
+	_, err = c.Exec(f.ctx, "DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+	require.NoError(f.t, errors.Join(err, c.Close(f.ctx)))
+}
+
+func (f *fleet) replica() *replica {
 	f.t.Helper()
 	root := f.t.TempDir()
 	r := &replica{world: &world{
@@ -74,7 +86,8 @@ func (f *fleet) replica(dsn string) *replica {
 		config: filepath.Join(root, "sayso.yaml"), listen: "127.0.0.1:0",
 	}}
 	require.NoError(f.t, os.Mkdir(r.work, 0o755))
-	r.database, dsn = cablePostgres(f.t, dsn)
+	var dsn string
+	r.database, dsn = cablePostgres(f.t, f.dsn)
 	r.env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + root, "SAYSO_DATA=" + r.folder, "SAYSO_POSTGRES__DSN=" + dsn,
 		"GORACE=halt_on_error=1 exitcode=66",
