@@ -15,6 +15,9 @@ CREATE TABLE deployment (
     created_at  bigint NOT NULL DEFAULT 0,
     clock       bigint NOT NULL DEFAULT 0,
     batch       bigint NOT NULL DEFAULT 0,
+    -- The greatest number that an event ever had where this record came from: events
+    -- are numbered on behind it, also where all of them were pruned.
+    last_event  bigint NOT NULL DEFAULT 0,
     -- What the server was at the last start: another one may have lost commits.
     cluster     text COLLATE "C" NOT NULL DEFAULT '',
     timeline    bigint NOT NULL DEFAULT 0,

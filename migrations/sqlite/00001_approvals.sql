@@ -14,6 +14,7 @@ CREATE TABLE deployment (
     created_at  INTEGER NOT NULL DEFAULT 0,
     clock       INTEGER NOT NULL DEFAULT 0,
     batch       INTEGER NOT NULL DEFAULT 0,
+    last_event  INTEGER NOT NULL DEFAULT 0, -- For PostgreSQL; here the table of events keeps it.
     -- What PostgreSQL was at the last start: another one may have lost commits.
     cluster     TEXT    NOT NULL DEFAULT '',
     timeline    INTEGER NOT NULL DEFAULT 0,
