@@ -18,6 +18,7 @@ import (
 	"github.com/saysohq/sayso/core"
 	"github.com/saysohq/sayso/core/approvals"
 	"github.com/saysohq/sayso/core/gateway"
+	"github.com/saysohq/sayso/core/leases"
 	"github.com/saysohq/sayso/core/people"
 	"github.com/saysohq/sayso/core/people/keyring"
 	"github.com/saysohq/sayso/core/policy"
@@ -38,6 +39,8 @@ type parts struct {
 	worker   *deliveries.Worker
 	gateway  *gateway.Gateway
 	channels []channels.Channel
+	jobs     *leases.Runner
+	sequence func(context.Context) error // Numbers events; nil where the store does.
 }
 
 // builder holds what several parts are made of.
@@ -46,7 +49,10 @@ type builder struct {
 	store    *storage
 	zone     *time.Location
 	bus      bus
+	pacer    deliveries.Pacer
 	redactor *redact.Redactor
+	jobs     *leases.Runner // nil where nothing runs.
+	held     *heldJobs
 }
 
 // newID makes a UUIDv7: ids in the order of time keep the indexes small.
@@ -61,10 +67,13 @@ func build(ctx context.Context, o Options, store *storage) (*parts, error) {
 		Options: o, store: store,
 		zone: zone, redactor: redact.New(),
 	}
-	if b.bus, err = b.openBus(ctx); err != nil {
+	if err := b.connect(ctx); err != nil {
 		return nil, err
 	}
-	p := &parts{store: store, bus: b.bus, people: people.New(people.Deps{
+	if err := b.buildJobs(); err != nil {
+		return nil, err
+	}
+	p := &parts{store: store, bus: b.bus, jobs: b.jobs, people: people.New(people.Deps{
 		Principals: store, Identities: store, Sessions: store, Tokens: store, Codes: store, Burner: store,
 		Text: b.redactor, Log: o.Logger.With("part", "people"),
 	})}
@@ -76,6 +85,7 @@ func build(ctx context.Context, o Options, store *storage) (*parts, error) {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
 	b.buildService(p)
+	b.buildSequencer(p)
 	if err := b.buildChannels(ctx, p, ring); err != nil {
 		return nil, err
 	}
@@ -99,7 +109,7 @@ func (b *builder) planner() *deliveries.Planner {
 
 func (b *builder) buildService(p *parts) {
 	p.service = approvals.New(approvals.Config{MaxPending: b.Config.Limits.Pending}, approvals.Deps{
-		Store: b.store, Owners: b.store, People: b.store, Evaluator: policy.AskAlways{},
+		Jobs: b.jobs, Store: b.store, Owners: b.store, People: b.store, Evaluator: policy.AskAlways{},
 		Describer: b.redactor, Planner: b.planner(), Publisher: b.bus, Hints: b.bus,
 		Observer: b.counted.observer, Logger: b.Logger.With("part", "approvals"), NewID: newID,
 	})
@@ -111,11 +121,11 @@ func (b *builder) buildWorker(p *parts) error {
 		return err
 	}
 	p.worker = deliveries.New(deliveries.Config{
-		Name: newID(), PublicURL: b.Config.PublicURL, Zone: b.zone, Budgets: b.budgets(),
+		Name: newID(), PublicURL: b.Config.PublicURL, Zone: b.zone,
 	}, deliveries.Deps{
 		Store: b.store.ledger, Rows: b.store.ledger, Convergence: b.store.ledger, Records: b.store, People: b.store,
-		Router: b.planner(), Broken: b.store.ledger, Cards: b.store.ledger, Leases: b.store.leases, Clock: b.store,
-		Hints: b.bus, Publisher: b.bus, Channels: p.channels,
+		Router: b.planner(), Broken: b.store.ledger, Cards: b.store.ledger, Jobs: b.jobs, Clock: b.store,
+		Hints: b.bus, Publisher: b.bus, Channels: p.channels, Pacer: b.pacer,
 		Metrics: metrics, Logger: b.Logger.With("part", "deliveries"), Now: b.Now,
 	})
 	return nil

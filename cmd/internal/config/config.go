@@ -27,6 +27,10 @@ type Config struct {
 	// same one.
 	SecretKeyFile string `koanf:"secret_key_file"`
 
+	// Replicas is how many processes share the database of Postgres, as far as nobody
+	// counts them: without Redis, or until it has told. Each spends its part of what
+	// the messengers allow. 1 to 100; default 2.
+	Replicas int        `koanf:"replicas"`
 	Postgres Postgres   `koanf:"postgres"`
 	Redis    Redis      `koanf:"redis"`
 	Log      Log        `koanf:"log"`
@@ -74,6 +78,7 @@ func Default() Config {
 	return Config{
 		Listen:   "127.0.0.1:7788",
 		Timezone: "UTC",
+		Replicas: 2,
 		Redis:    Redis{Prefix: "sayso"},
 		Log:      Log{Level: "info"},
 		Limits:   Limits{Pending: 1000, RequestsPerS: 200, RequestsBurst: 400},

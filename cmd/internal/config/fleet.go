@@ -35,6 +35,9 @@ const (
 	PoolerTransaction = "transaction" // A pooler that keeps nothing from one transaction to the next.
 )
 
+// maxReplicas leaves each replica a share of the budgets that is worth something.
+const maxReplicas = 100
+
 // maxConns is far above what a server bears for one process; a larger figure is a
 // slip of the finger.
 const maxConns = 1000
@@ -58,7 +61,11 @@ func (c *Config) Shared() bool { return c.Postgres.DSN != "" }
 var redisPrefix = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$`)
 
 func (c *Config) validateFleet() error {
-	return errors.Join(c.validatePostgres(), c.validateRedis())
+	var fault error
+	if c.Replicas < 1 || c.Replicas > maxReplicas {
+		fault = fmt.Errorf("replicas: must be 1 to %d", maxReplicas)
+	}
+	return errors.Join(c.validatePostgres(), c.validateRedis(), fault)
 }
 
 func (c *Config) validatePostgres() error {

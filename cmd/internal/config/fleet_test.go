@@ -94,6 +94,8 @@ func TestFaultsOfAFleet(t *testing.T) {
 		"postgres: {dsn_file: /does/not/exist}":                                    "postgres.dsn_file: the file cannot be read",
 		"redis: {url: '" + redisURL + "'}":                                         "redis: needs postgres",
 		"redis: {url_file: /does/not/exist}":                                       "redis: needs postgres",
+		"replicas: 0":                                                              "replicas: must be 1 to 100",
+		"replicas: 1000":                                                           "replicas: must be 1 to 100",
 		with + "redis: {address: cache}":                                           "unknown keys",
 		with + "redis: {url: 'cache:6379'}":                                        "redis.url: must be redis://",
 		with + "redis: {url: 'http://:AAAA@cache'}":                                "redis.url: must be redis://",
