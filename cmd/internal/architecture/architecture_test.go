@@ -161,7 +161,9 @@ func layer(p string) int {
 func adapter(p string) string {
 	for _, folder := range []string{"core/store", "core/bus", "channels"} {
 		rest, ok := strings.CutPrefix(p, folder+"/")
-		if ok && !testOnly(p) && !strings.HasPrefix(rest, "internal/") { // What two adapters share is neither.
+		// What two adapters share is neither, and so is what carries a record from one
+		// store to the other.
+		if ok && !testOnly(p) && !strings.HasPrefix(rest, "internal/") && p != "core/store/transfer" {
 			return folder + "/" + strings.Split(rest, "/")[0]
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -48,6 +49,9 @@ type Config struct {
 	Ended func(core.Approval)
 	// AllowSealed opens a sealed backup, for the restore that unseals it.
 	AllowSealed bool
+	// AfterFailover says what to do when the server is another one than at the last
+	// start. It is not asked where AllowSealed is set.
+	AfterFailover Failover
 
 	clock string                // An expression in the place of the server's clock, for tests.
 	tune  func(*pgxpool.Config) // For tests that stand between the store and the server.
@@ -70,11 +74,14 @@ type Store struct {
 	texts  texts
 	floor  floor
 	sql    statements
+
+	failover Failover
+	timeline atomic.Int64 // Of the server; 0 while it is not known.
 }
 
 // Open connects, checks the server and the schema, and starts nothing but the
 // pool's own upkeep. Errors: core.ErrInvalid (the configuration), ErrIsolation,
-// ErrOldSchema, ErrStandby, core.ErrSealed, core.ErrNewerSchema,
+// ErrOldSchema, ErrStandby, ErrFailover, core.ErrSealed, core.ErrNewerSchema,
 // core.ErrUnavailable.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	pool, err := poolConfig(cfg)
@@ -90,7 +97,10 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 			return nil, fmt.Errorf("open store: %w", err)
 		}
 	}
-	s := &Store{log: cfg.Log, limit: cfg.Limit, pooled: cfg.Pooler == PoolerTransaction}
+	s := &Store{log: cfg.Log, limit: cfg.Limit, pooled: cfg.Pooler == PoolerTransaction, failover: cfg.AfterFailover}
+	if !s.pooled { // A session keeps what is set here; the pool hands out no other.
+		pool.AfterConnect = s.prepareSession
+	}
 	if s.limit <= 0 {
 		s.limit = defaultLimit
 	}
@@ -102,7 +112,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if s.pool, err = pgxpool.NewWithConfig(ctx, pool); err != nil {
 		return nil, fmt.Errorf("open store: %w", translate(err))
 	}
-	if err := s.check(ctx, cfg.AllowSealed); err != nil {
+	if err := s.check(ctx, cfg); err != nil {
 		s.pool.Close()
 		return nil, fmt.Errorf("open store: %w", err)
 	}
@@ -129,20 +139,24 @@ func poolConfig(cfg Config) (*pgxpool.Config, error) {
 	}
 	switch cfg.Pooler {
 	case PoolerNone:
-		// A session keeps what is set here; the pool hands out no other.
-		pool.AfterConnect = prepareSession
 	case PoolerTransaction:
 		conn.DefaultQueryExecMode = pgx.QueryExecModeExec
 		conn.StatementCacheCapacity, conn.DescriptionCacheCapacity = 0, 0
 	default:
 		return nil, core.Invalid("pooler", "must be empty or transaction")
 	}
+	if cfg.AfterFailover != FailoverRefuse && cfg.AfterFailover != FailoverContinue {
+		return nil, core.Invalid("after_failover", "must be empty or continue")
+	}
 	return pool, nil
 }
 
 // prepareSession makes every commit of a session reach the disk before it is
 // answered.
-func prepareSession(ctx context.Context, c *pgx.Conn) error {
+func (s *Store) prepareSession(ctx context.Context, c *pgx.Conn) error {
+	if err := s.sameServer(ctx, c); err != nil {
+		return err
+	}
 	_, err := c.Exec(ctx, `SELECT set_config('synchronous_commit', 'on', false)
 		WHERE current_setting('synchronous_commit') NOT IN ('on', 'remote_apply')`)
 	return err
@@ -161,7 +175,7 @@ const (
 )
 
 // check refuses a server or a schema that this store would not be safe on.
-func (s *Store) check(ctx context.Context, allowSealed bool) error {
+func (s *Store) check(ctx context.Context, cfg Config) error {
 	q := reader{ctx, s}
 	var isolation string
 	var standby bool
@@ -177,7 +191,7 @@ func (s *Store) check(ctx context.Context, allowSealed bool) error {
 	if err := checkSchema(q); err != nil {
 		return err
 	}
-	return s.adopt(ctx, allowSealed)
+	return s.adopt(ctx, cfg)
 }
 
 func checkSchema(q reader) error {
@@ -206,19 +220,31 @@ func checkSchema(q reader) error {
 
 // adopt makes the deployment's row if nobody has, and reads whether the store may
 // serve.
-func (s *Store) adopt(ctx context.Context, allowSealed bool) error {
+func (s *Store) adopt(ctx context.Context, cfg Config) error {
+	now, err := s.history(ctx)
+	if err != nil {
+		return err
+	}
 	sealed, last := false, int64(0)
-	err := db{s}.Write(ctx, record.Foreground, 1, func(c record.Conn, now core.Millis) error {
-		if _, err := c.Exec(sqlMakeDeployment, rand.Text(), int64(now)); err != nil {
+	err = db{s}.Write(ctx, record.Foreground, 1, func(c record.Conn, at core.Millis) error {
+		if _, err := c.Exec(sqlMakeDeployment, rand.Text(), int64(at)); err != nil {
 			return err
 		}
-		return c.One(sqlAdopt, nil, &sealed, &last)
+		if err := c.One(sqlAdopt, nil, &sealed, &last); err != nil || sealed || cfg.AllowSealed {
+			return err
+		}
+		return s.recognise(c, now, cfg.AfterFailover)
 	}, nil)
 	s.floor.raise(last)
-	if err == nil && sealed && !allowSealed {
-		err = core.ErrSealed
+	s.timeline.Store(now.timeline)
+	if err != nil || !sealed || cfg.AllowSealed {
+		return err
 	}
-	return err
+	d, err := s.Deployment(ctx)
+	if err != nil {
+		return err
+	}
+	return d.Seal.Refusal()
 }
 
 // farewell bounds the last write of a store that closes.

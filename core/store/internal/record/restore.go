@@ -17,8 +17,10 @@ const (
 	// receipt, whose click can be adopted.
 	sqlDoubtUnsent = `UPDATE deliveries SET ambiguous = TRUE WHERE approval_id = ? AND state <> 'closed' AND locator = ''`
 	// A code is good once. Whether it was used meanwhile is not known.
-	sqlBurnCodes         = `UPDATE codes SET used_at = ? WHERE used_at = 0`
-	sqlFinishRestoration = `UPDATE deployment SET incarnation = ?, sealed = FALSE, sealed_as = '' WHERE singleton = 1`
+	sqlBurnCodes = `UPDATE codes SET used_at = ? WHERE used_at = 0`
+	// The next start notes anew which server it is on.
+	sqlFinishRestoration = `UPDATE deployment SET incarnation = ?, sealed = FALSE, sealed_as = '', cluster = '', timeline = 0
+		WHERE singleton = 1`
 )
 
 // always is later than any deadline.
