@@ -35,11 +35,17 @@ func start(t *testing.T, url string) replica {
 
 func newBus(t *testing.T, cfg redis.Config) replica {
 	t.Helper()
+	return newBusWith(t, cfg, nil)
+}
+
+func newBusWith(t *testing.T, cfg redis.Config, budgetClock func() time.Time) replica {
+	t.Helper()
 	figures := prometheus.NewRegistry()
 	metrics, err := redis.NewMetrics(figures)
 	require.NoError(t, err)
 	b, err := redis.New(cfg, redis.Deps{
 		Local: local.New(), Metrics: metrics, Logger: slog.New(slog.DiscardHandler), Now: time.Now,
+		BudgetClock: budgetClock,
 	})
 	require.NoError(t, err)
 	return replica{Bus: b, figures: figures}
@@ -47,7 +53,12 @@ func newBus(t *testing.T, cfg redis.Config) replica {
 
 func startAs(t *testing.T, cfg redis.Config) replica {
 	t.Helper()
-	r := newBus(t, cfg)
+	return newBus(t, cfg).runs(t)
+}
+
+// runs runs the bus for the life of the test.
+func (r replica) runs(t *testing.T) replica {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- r.Run(ctx); close(ended) }()
