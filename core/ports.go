@@ -23,8 +23,10 @@ type Approvals interface {
 	// the row as it is with Existing set. Errors: ErrIdempotencyConflict,
 	// ErrIDTaken, ErrStaleEpoch, ErrRunAborted, ErrPendingLimit, ErrPolicyChanged.
 	Create(ctx context.Context, c NewApproval) (Created, error)
-	// Approval reads one row by id or by ref, after applying its deadline.
-	// Errors: ErrNotFound (also outside the lookup's restriction), ErrCorrupt.
+	// Approval reads one row by id or by ref, after applying its deadline. A damaged
+	// row that waits is denied (storage-corrupt), by this and by every write that meets
+	// it; what was asked is gone from it. Errors: ErrNotFound (also outside the lookup's
+	// restriction), ErrCorrupt (damaged, and answered before).
 	Approval(ctx context.Context, l Lookup) (Approval, error)
 	// Detail reads the redacted full text. Errors: ErrNotFound.
 	Detail(ctx context.Context, id string) (Detail, error)
@@ -66,8 +68,8 @@ type Runs interface {
 
 // Maintenance is what nobody asks for and time brings.
 type Maintenance interface {
-	// Sweep expires due rows, voids lapsed grants and marks silent runners
-	// unknown: at most limit changes. Call again while it returns limit hints.
+	// Sweep expires due rows, denies damaged ones that were due, voids lapsed grants
+	// and marks silent runners unknown: at most limit changes. Call again while it returns limit hints.
 	Sweep(ctx context.Context, limit int) ([]Hint, error)
 	// Prune deletes terminal rows past retention with their deliveries and events,
 	// and ended sessions, codes and prompts: at most limit approvals.
@@ -109,9 +111,10 @@ type Lookup struct {
 	// refuse as one that does not exist. "" and nil do not restrict.
 	Runtime string
 	Viewer  *Principal
-	// Expired, when it is not nil, becomes true where this very read recorded that
-	// the deadline had come: its caller then tells the others.
-	Expired *bool
+	// Ended, when it is not nil, becomes true where this very read ended the approval,
+	// because the deadline had come or the row was damaged: its caller then tells the
+	// others.
+	Ended *bool
 }
 
 // MaxPage is the largest page of a list (R165).

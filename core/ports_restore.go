@@ -59,7 +59,8 @@ type Restoration interface {
 	// reached or not, are cancelled as storage-restored, unclaimed grants are voided,
 	// claimed ones become unknown. Their cards are due to be edited, closed ones too,
 	// and a card that was not sent yet counts as one that may have been. Call it
-	// again until it changes nothing; a damaged row is passed over.
+	// again until it changes nothing. A damaged row that was pending is denied, as
+	// storage-corrupt.
 	Disown(ctx context.Context, limit int) (Disowned, error)
 	// FinishRestoration burns all open codes, raises the incarnation and unseals the
 	// store, in one write. No two restorations of one backup make the same

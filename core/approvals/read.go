@@ -68,17 +68,17 @@ func (s *Service) look(ctx context.Context, c core.Caller, l core.Lookup) (*core
 }
 
 // read keeps the row off the caller's frame. Where it is the read that ends an
-// approval whose time is over, it tells the others.
+// approval, it tells the others.
 //
 //go:noinline
 func (s *Service) read(ctx context.Context, l core.Lookup) (*core.Approval, error) {
-	expired := false
-	l.Expired = &expired
+	ended := false
+	l.Ended = &ended
 	a, err := s.deps.Store.Approval(ctx, l)
 	if err != nil {
 		return nil, err
 	}
-	if expired {
+	if ended {
 		s.publish(ctx, hintOf(&a))
 	}
 	return &a, nil

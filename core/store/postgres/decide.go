@@ -99,6 +99,9 @@ func (s *Store) decideOnce(ctx context.Context, d core.Decide) (core.Decided, er
 	seen := d.Seen
 	if seen == nil || seen.ID != d.ID || seen.Status.Terminal() {
 		a, err := s.peek(ctx, d.ID)
+		if errors.Is(err, core.ErrCorrupt) { // The long way ends it if it waits.
+			return s.Store.Decide(ctx, d)
+		}
 		if err != nil {
 			return core.Decided{}, err
 		}

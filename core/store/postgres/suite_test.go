@@ -151,7 +151,11 @@ func (h *harness) Reopen(t testing.TB) {
 func (h *harness) Corrupt(t testing.TB, id string, d storetest.Damage) {
 	t.Helper()
 	query := `UPDATE approvals SET fingerprint = 'aaaaaaaa' WHERE id = $1`
-	if d == storetest.DamageOutcome {
+	switch d {
+	case storetest.DamageContent:
+	case storetest.DamageShape:
+		query = `UPDATE approvals SET presentation = '[]', reviewers = CASE WHEN reviewers IS NULL THEN NULL ELSE '{}'::json END WHERE id = $1`
+	case storetest.DamageOutcome:
 		h.spoil()
 		_, err := h.raw.Exec(t.Context(), `ALTER TABLE approvals DROP CONSTRAINT IF EXISTS terminal_has_a_resolver,
 			DROP CONSTRAINT IF EXISTS only_a_person_or_a_policy_allows`)

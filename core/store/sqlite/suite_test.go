@@ -105,7 +105,11 @@ func (h *harness) Reopen(t testing.TB) {
 func (h *harness) Corrupt(t testing.TB, id string, d storetest.Damage) {
 	t.Helper()
 	query := `UPDATE approvals SET fingerprint = 'aaaaaaaa' WHERE id = ?`
-	if d == storetest.DamageOutcome {
+	switch d {
+	case storetest.DamageContent:
+	case storetest.DamageShape:
+		query = `UPDATE approvals SET presentation = '[]', reviewers = CASE WHEN reviewers IS NULL THEN NULL ELSE '{}' END WHERE id = ?`
+	case storetest.DamageOutcome:
 		query = `UPDATE approvals SET status = 'allowed', reason = 'user', execution = 'unclaimed',
 			claim_by = created_at + 600000, resolved_at = created_at WHERE id = ?`
 	}

@@ -1,8 +1,6 @@
 package storetest
 
 import (
-	"strings"
-
 	"github.com/stretchr/testify/require"
 
 	"github.com/saysohq/sayso/core"
@@ -17,14 +15,6 @@ func guardSpecs() []spec {
 		{"a changed identity refuses", guardIdentity},
 		{"an unknown person is refused", guardUnknown},
 		{"a refused guard leaves no trace", guardNoTrace},
-	}
-}
-
-func corruptSpecs() []spec {
-	return []spec{
-		{"C28 a corrupt pending row can never be decided", corruptPending},
-		{"C27 a forged outcome can never be claimed", corruptForged},
-		{"corrupt rows do not stop their neighbours", corruptNeighbours},
 	}
 }
 
@@ -109,63 +99,4 @@ func guardNoTrace(k *kit) {
 	k.refused(p, k.read(made.ID))
 	require.Zero(k.t, k.delivery(made.ID, 0).DueAt)
 	require.Equal(k.t, core.StatusAllowed, k.allow(made.ID).Status, "the row still waits for somebody else")
-}
-
-func corruptPending(k *kit) {
-	for _, damage := range []core.Decision{core.DecisionAllowOnce, core.DecisionDeny} {
-		made := k.create()
-		k.h.Corrupt(k.tb, made.ID, DamageContent)
-		_, err := k.Approval(k.ctx, core.Lookup{ID: made.ID})
-		require.ErrorIs(k.t, err, core.ErrCorrupt)
-		_, err = k.Approval(k.ctx, core.Lookup{Ref: made.Ref})
-		require.ErrorIs(k.t, err, core.ErrCorrupt)
-		got, err := k.Decide(k.ctx, k.answer(made.ID, damage))
-		require.ErrorIs(k.t, err, core.ErrCorrupt)
-		require.False(k.t, got.Applied)
-		require.NotEqual(k.t, core.StatusAllowed, got.Approval.Status)
-		require.NotContains(k.t, k.h.Events(k.tb, made.ID), core.EventGranted)
-		k.refuseClaim(claimOf(made, "token"))
-	}
-}
-
-// refuseClaim requires that a claim takes nothing.
-func (k *kit) refuseClaim(c core.Claim) {
-	k.t.Helper()
-	got, err := k.Claim(k.ctx, c)
-	require.Error(k.t, err)
-	require.NotEqual(k.t, core.ExecutionClaimed, got.Execution)
-	require.NotContains(k.t, k.h.Events(k.tb, c.ID), core.EventConsumed)
-}
-
-func corruptForged(k *kit) {
-	made := k.create()
-	k.h.Corrupt(k.tb, made.ID, DamageOutcome)
-	_, err := k.Approval(k.ctx, core.Lookup{ID: made.ID})
-	require.ErrorIs(k.t, err, core.ErrCorrupt)
-	k.refuseClaim(claimOf(made, "token"))
-	_, err = k.Report(k.ctx, core.Report{ID: made.ID, Runtime: made.Runtime, Outcome: core.ExecutionUnknown})
-	require.Error(k.t, err)
-}
-
-func corruptNeighbours(k *kit) {
-	first, bad, last := k.create(), k.create(withCards("chat-1")), k.create()
-	k.h.Corrupt(k.tb, bad.ID, DamageContent)
-	page, err := k.List(k.ctx, core.ListQuery{Runtime: ownRuntime})
-	require.NoError(k.t, err)
-	require.Equal(k.t, 1, page.Corrupt)
-	require.Len(k.t, page.Approvals, 2)
-
-	_, _, err = k.ClaimDue(k.ctx, core.ClaimDue{
-		Worker: worker, Accounts: []core.AccountRef{{Channel: core.SurfaceTelegram, Account: account}}, Lease: 60_000, Limit: 10,
-	})
-	require.NoError(k.t, err)
-
-	k.advanceTo(last.ExpiresAt)
-	_, err = k.Sweep(k.ctx, 100)
-	require.NoError(k.t, err)
-	require.Equal(k.t, core.StatusExpired, k.read(first.ID).Status)
-	require.Equal(k.t, core.StatusExpired, k.read(last.ID).Status)
-	_, err = k.Approval(k.ctx, core.Lookup{ID: bad.ID})
-	require.True(k.t, err == nil || strings.Contains(core.CodeOf(err), "corrupt"))
-	require.NotContains(k.t, k.h.Events(k.tb, bad.ID), core.EventGranted)
 }

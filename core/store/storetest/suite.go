@@ -41,8 +41,11 @@ type Store struct {
 // Damage names a way in which a stored row can be wrong.
 type Damage string
 
-// The damages that a harness can do. Either leaves the row's id in place.
+// The damages that a harness can do. Each leaves the row's id in place.
 const (
+	// DamageShape makes the presentation and the list of reviewers, where there is one,
+	// JSON of another type.
+	DamageShape Damage = "shape"
 	// DamageContent makes the fingerprint disagree with the action hash.
 	DamageContent Damage = "content"
 	// DamageOutcome forges an allowed outcome that nobody brought about: status

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/saysohq/sayso/core"
 )
@@ -59,6 +60,9 @@ func (t *Table) claimStatement(lane string) string {
 type dueWork struct {
 	works []core.Work
 	next  core.Millis
+	// damaged are the approvals that wait, and that nothing true can be shown of. They
+	// are ended in writes of their own: here their deliveries are locked already.
+	damaged []string
 }
 
 // ClaimDue leases due rows of the given accounts, terminal edits first. While
@@ -89,6 +93,13 @@ func (s *Store) ClaimDue(ctx context.Context, c core.ClaimDue) ([]core.Work, cor
 	if err != nil {
 		return nil, 0, fmt.Errorf("claim deliveries: %w", err)
 	}
+	for _, id := range due.damaged {
+		// If this fails, the row is put aside, and met again by the next who reads it.
+		_, err := write(ctx, s, Background, func(t *tx) (core.Approval, error) { return t.find(id) })
+		if err == nil { // Its cards are due now.
+			due.next = now
+		}
+	}
 	return due.works, due.next, nil
 }
 
@@ -113,9 +124,12 @@ func (t *tx) claimDue(c core.ClaimDue, lane, accounts string) (dueWork, error) {
 		if err != nil {
 			return dueWork{}, err
 		}
-		for _, id := range damaged {
-			if _, err := t.Exec(sqlPutAside, int64(t.now+damagedRetry), id); err != nil {
+		for _, w := range damaged {
+			if _, err := t.Exec(sqlPutAside, int64(t.now+damagedRetry), w.Delivery.ID); err != nil {
 				return dueWork{}, err
+			}
+			if w.Approval.Status == core.StatusPending && !slices.Contains(due.damaged, w.Approval.ID) {
+				due.damaged = append(due.damaged, w.Approval.ID)
 			}
 		}
 		for i := range works {
@@ -132,16 +146,21 @@ func (t *tx) claimDue(c core.ClaimDue, lane, accounts string) (dueWork, error) {
 	return due, err
 }
 
-// claimable reads due rows with their approvals, and names those that are damaged.
-func (t *tx) claimable(query string, args ...any) (works []core.Work, damaged []string, err error) {
+// claimable reads due rows with their approvals, and those that are damaged as far as
+// they can be read.
+func (t *tx) claimable(query string, args ...any) (works, damaged []core.Work, err error) {
 	err = t.Each(query, args, func(scan Row) error {
 		var r deliveryRow
 		a, err := t.rows.scanWith(scan, r.dest()...)
 		if err != nil && !errors.Is(err, core.ErrCorrupt) {
 			return err
 		}
-		if err != nil || r.decode() != nil {
-			damaged = append(damaged, r.d.ID)
+		switch {
+		case err != nil:
+			damaged = append(damaged, core.Work{Delivery: r.d, Approval: a})
+			return nil
+		case r.decode() != nil:
+			damaged = append(damaged, core.Work{Delivery: r.d})
 			return nil
 		}
 		works = append(works, core.Work{Delivery: r.d, Approval: a, TakenOver: r.d.LeaseHolder != "", Now: t.now})

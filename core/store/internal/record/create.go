@@ -147,6 +147,9 @@ func (t *tx) existing(a *core.Approval) (core.Created, error) {
 
 func (t *tx) existingByKey(a *core.Approval) (core.Created, error) {
 	newest, err := findApproval(t, t.rows, t.rows.byKey, a.Runtime, a.IdempotencyKey)
+	if waitsDamaged(&newest, err) {
+		newest, err = t.find(newest.ID)
+	}
 	switch {
 	case errors.Is(err, core.ErrNotFound):
 		a.KeyGeneration = 1

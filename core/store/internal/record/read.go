@@ -21,7 +21,8 @@ func (d *dated) Each(query string, args []any, fn func(scan Row) error) error {
 }
 
 // Approval reads one row by id or by reference, after applying its deadline: a
-// due row is expired first and returned so. Errors: core.ErrNotFound (no such row,
+// due row is expired first and returned so, and one that waits and is damaged is
+// denied. Errors: core.ErrNotFound (no such row,
 // or outside the lookup's restriction), core.ErrCorrupt.
 func (s *Store) Approval(ctx context.Context, l core.Lookup) (core.Approval, error) {
 	query, args, err := s.lookup(l)
@@ -30,8 +31,8 @@ func (s *Store) Approval(ctx context.Context, l core.Lookup) (core.Approval, err
 	}
 	q := &dated{Reader: s.read(ctx)}
 	a, err := findApproval(q, s.rows, query, args...)
-	if err == nil && a.Due(q.now) {
-		a, err = s.overdue(ctx, a.ID, l.Expired)
+	if err == nil && a.Due(q.now) || waitsDamaged(&a, err) {
+		a, err = s.overdue(ctx, a.ID, l.Ended)
 	}
 	if err != nil {
 		return core.Approval{}, fmt.Errorf("read approval: %w", err)
@@ -39,21 +40,21 @@ func (s *Store) Approval(ctx context.Context, l core.Lookup) (core.Approval, err
 	return a, nil
 }
 
-// overdue reads a row whose deadline has come, and applies it. It says so in expired
+// overdue reads a row that must not wait any longer, and ends it. It says so in ended
 // if nobody else was faster.
-func (s *Store) overdue(ctx context.Context, id string, expired *bool) (core.Approval, error) {
-	done, err := write(ctx, s, Foreground, func(t *tx) (core.Decided, error) {
-		a, err := t.find(id)
-		if err != nil || !a.Due(t.now) {
-			return core.Decided{Approval: a}, err
-		}
-		err = t.expire(&a)
-		return core.Decided{Approval: a, Expired: err == nil}, err
-	})
-	if expired != nil && err == nil {
-		*expired = done.Expired
+func (s *Store) overdue(ctx context.Context, id string, ended *bool) (core.Approval, error) {
+	type found struct {
+		approval core.Approval
+		ended    bool
 	}
-	return done.Approval, err
+	done, err := write(ctx, s, Foreground, func(t *tx) (found, error) {
+		a, err := t.fresh(id)
+		return found{a, len(t.ended) > 0}, err
+	})
+	if ended != nil && err == nil {
+		*ended = done.ended
+	}
+	return done.approval, err
 }
 
 // lookup builds one of a bounded number of texts, so that each is prepared once.

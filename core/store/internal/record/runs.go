@@ -62,13 +62,16 @@ func (t *tx) register(r core.RegisterInstance) (core.Instance, []core.Hint, erro
 	return in, hints, nil
 }
 
-// withdrawAll takes back every sound row of a query.
+// withdrawAll takes back every row of a query.
 func (t *tx) withdrawAll(query string, why core.Reason, void core.VoidReason, args ...any) ([]core.Hint, error) {
-	rows, _, err := t.rowsOf(query, args...) // A damaged row cannot be approved or claimed either way.
+	rows, damaged, err := t.rowsOf(query, args...)
 	if err != nil {
 		return nil, err
 	}
-	hints := make([]core.Hint, 0, len(rows))
+	hints, err := t.buryAll(damaged)
+	if err != nil {
+		return nil, err
+	}
 	for i := range rows {
 		if _, err := t.withdraw(&rows[i], why, void); err != nil {
 			return nil, err
@@ -141,7 +144,7 @@ func (s *Store) ReadRun(ctx context.Context, runtime, run string) (core.Run, err
 		if err != nil {
 			return core.Run{}, fmt.Errorf("read run: %w", err)
 		}
-		if expired < len(due) { // A damaged row stays pending and is never approved.
+		if expired < len(due) { // What cannot be read at all stays, and is never approved.
 			return r, nil
 		}
 	}

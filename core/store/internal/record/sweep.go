@@ -48,8 +48,8 @@ func (t *tx) expireDue(limit int) ([]core.Hint, error) {
 }
 
 // change applies a transition to at most limit rows of a query with the
-// parameters time, limit and offset. Damaged rows are passed over: they can be
-// neither decided nor swept, and must not stand in the way of the others.
+// parameters time, limit and offset. Damaged rows that wait are ended; what else is
+// damaged is passed over, and must not stand in the way of the others.
 func (t *tx) change(query string, limit int, apply func(*core.Approval) error) ([]core.Hint, error) {
 	return t.changeUntil(query, t.now, limit, apply)
 }
@@ -68,21 +68,42 @@ func (t *tx) changeUntil(query string, until core.Millis, limit int, apply func(
 			}
 			hints = append(hints, hintOf(&rows[i]))
 		}
-		if damaged == 0 {
+		ended, err := t.buryAll(damaged)
+		if err != nil {
+			return nil, err
+		}
+		hints = append(hints, ended...)
+		if len(damaged) == 0 {
 			break
 		}
-		offset += damaged // Changed rows have left the query; damaged ones stay in it.
+		offset += len(damaged) - len(ended) // Changed rows have left the query; the others stay in it.
 	}
 	return hints, nil
 }
 
-// rowsOf reads whole rows and counts those that are damaged.
-func (t *tx) rowsOf(query string, args ...any) (rows []core.Approval, damaged int, err error) {
+// buryAll ends those of the damaged rows that wait.
+func (t *tx) buryAll(damaged []core.Approval) ([]core.Hint, error) {
+	var hints []core.Hint
+	for i := range damaged {
+		if damaged[i].Status != core.StatusPending {
+			continue
+		}
+		a, err := t.bury(&damaged[i])
+		if err != nil {
+			return nil, err
+		}
+		hints = append(hints, hintOf(&a))
+	}
+	return hints, nil
+}
+
+// rowsOf reads whole rows, and those that are damaged as far as they can be read.
+func (t *tx) rowsOf(query string, args ...any) (rows, damaged []core.Approval, err error) {
 	err = t.Each(query, args, func(scan Row) error {
 		a, err := t.rows.Scan(scan)
 		switch {
 		case isCorrupt(err):
-			damaged++
+			damaged = append(damaged, a)
 			return nil
 		case err != nil:
 			return err

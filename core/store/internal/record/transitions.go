@@ -7,11 +7,22 @@ import (
 )
 
 // find locks a row and reads it, by id. The time of the write is never before the
-// last change of the row. Errors: core.ErrNotFound, core.ErrCorrupt.
+// last change of the row. A damaged row that waits is ended, and returned so. Errors:
+// core.ErrNotFound, core.ErrCorrupt.
 func (t *tx) find(id string) (core.Approval, error) {
 	a, err := findApproval(locking{t}, t.rows, t.rows.lockByID, id)
-	t.now = max(t.now, a.UpdatedAt)
+	switch {
+	case waitsDamaged(&a, err):
+		return t.bury(&a)
+	case err == nil:
+		t.now = max(t.now, a.UpdatedAt)
+	}
 	return a, err
+}
+
+// waitsDamaged reports whether a read found a damaged row that waits.
+func waitsDamaged(a *core.Approval, err error) bool {
+	return isCorrupt(err) && a.Status == core.StatusPending
 }
 
 // locking is the querier of a write's reads that may wait for a lock.

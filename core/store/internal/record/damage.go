@@ -1,0 +1,108 @@
+package record
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/saysohq/sayso/core"
+)
+
+const (
+	// damagedTitle stands for what was asked, which nobody can read any more.
+	damagedTitle = "A question whose record was damaged"
+	// damagedRuntime stands for a name that is none. It is nobody's.
+	damagedRuntime = "damaged"
+	// maxSound is the largest revision that is taken for one.
+	maxSound = 1 << 40
+
+	sqlDeleteDetail = `DELETE FROM approval_details WHERE approval_id = ?`
+)
+
+// bury ends a row that waits and cannot be decoded, wherever it is met: denied, for
+// storage-corrupt (conformance 28). Nothing that was asked is kept, because nobody can
+// say what of it is true; who asked and who may see the row stay as far as they are
+// sound, so that whoever waits is told and every card can be driven to the denial.
+// From then on the row is like any other, and is pruned like any other.
+func (t *tx) bury(broken *core.Approval) (core.Approval, error) {
+	grave := graveOf(broken, t.now)
+	if err := grave.Check(); err != nil {
+		return core.Approval{}, fmt.Errorf("end damaged approval: %w", err)
+	}
+	row := approvalRow{a: grave}
+	if err := row.encode(); err != nil {
+		return core.Approval{}, err
+	}
+	n, err := t.Exec(t.rows.burial(), append(values(t.rows.all[1:], &row), grave.ID)...)
+	if err == nil && n == 0 {
+		err = core.ErrConflict
+	}
+	if err != nil {
+		return core.Approval{}, fmt.Errorf("end damaged approval: %w", err)
+	}
+	if _, err := t.Exec(sqlDeleteDetail, grave.ID); err != nil {
+		return core.Approval{}, err
+	}
+	a, err := findApproval(t, t.rows, t.rows.byID, grave.ID)
+	if err != nil {
+		return core.Approval{}, err
+	}
+	return a, t.tell(&a, core.EventOf(a.Status, a.Origin), true)
+}
+
+// graveOf is what is left of a damaged row.
+func graveOf(broken *core.Approval, now core.Millis) core.Approval {
+	nothing := core.HashOf([]byte(core.ReasonStorageCorrupt))
+	a := core.Approval{
+		ID: broken.ID, Kind: broken.Kind, Origin: core.OriginAsk, Runtime: broken.Runtime,
+		Instance: broken.Instance, Epoch: broken.Epoch,
+		IdempotencyKey: broken.IdempotencyKey, KeyGeneration: broken.KeyGeneration, RequestHash: broken.RequestHash,
+		ArgumentsHash: nothing, ActionHash: nothing, Fingerprint: core.Fingerprint(nothing),
+		Class: core.ClassSend, ClassSource: string(core.ReasonStorageCorrupt),
+		Offered: []core.Decision{core.DecisionDeny}, Continuation: broken.Continuation,
+		Agent: broken.Agent, SessionKey: broken.SessionKey, RunID: broken.RunID, FrameID: broken.FrameID,
+		Group: broken.Group, CausedBy: broken.CausedBy, RequestedBy: broken.RequestedBy,
+		Reviewers: broken.Reviewers, ExcludeRequester: broken.ExcludeRequester, RequirePush: broken.RequirePush,
+		CreatedAt: broken.CreatedAt, ExpiresAt: broken.ExpiresAt, UpdatedAt: now, Revision: broken.Revision + 1,
+	}
+	if !a.Kind.Valid() {
+		a.Kind = core.KindPlugin
+	}
+	if !core.ValidRuntimeName(a.Runtime) {
+		a.Runtime = damagedRuntime
+	}
+	if !a.Continuation.Valid() {
+		a.Continuation = core.ContinuationLive
+	}
+	if a.Reviewers == nil || len(a.Reviewers) > core.MaxReviewers { // A list that cannot be read is nobody's.
+		a.Reviewers = []string{}
+	}
+	if a.CreatedAt <= 0 || a.CreatedAt > now {
+		a.CreatedAt = now
+	}
+	a.ExpiresAt = max(a.ExpiresAt, a.CreatedAt+1)
+	if a.Revision < 2 || a.Revision > maxSound {
+		a.Revision = 2
+	}
+	a.CardRevision = a.Revision // Newer than anything that a card shows.
+	a.Ref = core.ResolutionRef(a.Kind, a.ID)
+	a.Presentation = core.Presentation{Kind: a.Kind, Title: damagedTitle}
+	End(&a, core.Terminal{
+		Status: core.StatusDenied, Decision: core.DecisionDeny, Reason: core.ReasonStorageCorrupt,
+		ResolverKind: core.ResolverSystem,
+	}, "", now)
+	return a
+}
+
+// burial writes all columns but the id over a row that waits. No list of reviewers
+// stays none: then the agent's owners may see the row.
+func (t *Table) burial() string {
+	sets := make([]string, 0, len(t.all))
+	for _, c := range t.all[1:] {
+		set := c.name + " = ?"
+		if c.name == "reviewers" {
+			set = "reviewers = CASE WHEN reviewers IS NULL THEN reviewers ELSE ? END"
+		}
+		sets = append(sets, set)
+	}
+	return "UPDATE approvals SET " + strings.Join(sets, ", ") + " WHERE id = ? AND status = 'pending'"
+}
