@@ -1,0 +1,52 @@
+package policy
+
+import "github.com/saysohq/sayso/core"
+
+// classes is how many there are.
+const classes = 4
+
+// rank orders the ladder read < write < send < money (R35). A class that does not
+// exist ranks with the strictest.
+func rank(c core.Class) int {
+	switch c {
+	case core.ClassRead:
+		return 0
+	case core.ClassWrite:
+		return 1
+	case core.ClassSend:
+		return 2
+	case core.ClassMoney:
+	}
+	return classes - 1
+}
+
+// Strictest is the stricter of two classes (R38). An unknown class counts as money.
+func Strictest(a, b core.Class) core.Class {
+	if rank(a) < rank(b) {
+		a = b
+	}
+	if !a.Valid() {
+		return core.ClassMoney
+	}
+	return a
+}
+
+// within reports whether a consent that was given to a call of one class covers a
+// call of the other.
+func within(c, consent core.Class) bool {
+	return c.Valid() && consent.Valid() && rank(c) <= rank(consent)
+}
+
+// describe says in words what a class means.
+func describe(c core.Class) string {
+	switch c {
+	case core.ClassRead:
+		return "it only looks things up"
+	case core.ClassWrite:
+		return "it changes what is the agent's own"
+	case core.ClassSend:
+		return "it reaches people or services"
+	case core.ClassMoney:
+	}
+	return "it spends or deletes"
+}
