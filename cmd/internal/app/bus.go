@@ -52,6 +52,7 @@ func (b *builder) openRedis(ctx context.Context) (*redis.Bus, error) {
 	if err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
+	redis.QuietLibrary()
 	made, err := redis.New(redis.Config{
 		URL: b.Config.Redis.URL.Reveal(), Prefix: b.Config.Redis.Prefix, Deployment: deployment.ID, Replicas: b.Config.Replicas,
 	}, redis.Deps{Local: local.New(), Metrics: metrics, Logger: b.Logger.With("part", "bus"), Now: b.Now})

@@ -18,6 +18,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	redis.QuietLibrary()
 	goleak.VerifyTestMain(m)
 }
 
