@@ -25,22 +25,19 @@ const (
 	sqlHoldInstance = `SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 0))::text`
 	sqlHoldRun      = `SELECT 1 FROM runs WHERE runtime = $1 AND id = $2 FOR SHARE`
 
-	// A row without its event is this transaction's own.
-	justMade = `a.id = $1 AND a.revision = 1 AND NOT EXISTS (SELECT 1 FROM events e WHERE e.approval_id = a.id)`
-
 	sqlAddDetail = `INSERT INTO approval_details (approval_id, text, omitted)
-		SELECT a.id, $2::text, $3::bigint FROM approvals a WHERE ` + justMade
+		SELECT a.id, $2::text, $3::bigint FROM approvals a WHERE ` + byUs
 	sqlAddDeliveries = `INSERT INTO deliveries (id, approval_id, channel, account, destination, person_id, address,
 			state, due_at, give_up_at, created_at, updated_at)
 		SELECT p.id, a.id, p.channel, p.account, p.destination, p.person_id, nullif(p.address, ''), 'planned',
 			a.created_at + p.after, least(a.expires_at, a.created_at + p.after + $9::bigint), a.created_at, a.created_at
 		FROM approvals a, unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bigint[])
 			AS p (id, channel, account, destination, person_id, address, after)
-		WHERE ` + justMade
+		WHERE ` + byUs
 	// The deadline is the database's to say: it stands between the halves of the body.
 	sqlAddEvent = `INSERT INTO events (approval_id, revision, type, runtime, caused_by, created_at, payload)
 		SELECT a.id, a.revision, $2::text, a.runtime, a.caused_by, a.created_at, ($3::text || a.expires_at || $4::text)::json
-		FROM approvals a WHERE ` + justMade
+		FROM approvals a WHERE ` + byUs
 )
 
 // newCreate writes the statement that makes a row out of values whose times count

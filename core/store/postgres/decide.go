@@ -17,9 +17,13 @@ import (
 // commit. They are apart, because each has a snapshot of its own: what one waited
 // for is seen by the next.
 type decide struct {
+	// hold locks the row and tells what of it may have changed. Having waited, it tells
+	// the row as whoever held it left it: a loser reads the winner here.
+	hold string
 	// end moves a pending row to one of two futures, and the clock, read once, picks:
 	// the deadline beats every answer. The lock has been waited for by a statement
-	// before, so that nothing is decided by a clock read before the wait.
+	// before, so that nothing is decided by a clock read before the wait. It returns
+	// what hold does.
 	end string
 	// due marks the deliveries of a row that this transaction has just ended.
 	due string
@@ -28,21 +32,21 @@ type decide struct {
 	await string
 	// event records the change, once.
 	event string
-	read  string
+	// read reads the whole row.
+	read string
 }
 
 const (
-	sqlHoldPerson   = `SELECT 1 FROM principals WHERE id = $1 FOR SHARE`
-	sqlHoldApproval = `SELECT 1 FROM approvals WHERE id = $1 FOR UPDATE`
+	sqlHoldPerson = `SELECT 1 FROM principals WHERE id = $1 FOR SHARE`
 
-	// A change without its event is this transaction's own.
-	justEnded = `a.id = $1 AND a.revision = $2 + 1 AND a.status <> 'pending'
-		AND NOT EXISTS (SELECT 1 FROM events e WHERE e.approval_id = a.id AND e.revision = a.revision)`
+	// byUs is a row that this very transaction has written.
+	byUs = `a.id = $1 AND a.xmin = pg_current_xact_id_if_assigned()::xid`
 )
 
 func newDecide(clock string, t *record.Table) decide {
 	return decide{
-		end: `WITH c AS MATERIALIZED (SELECT greatest(` + clock + `, $20::bigint) AS now)
+		hold: `SELECT ` + t.MovingNames() + ` FROM approvals a WHERE a.id = $1 FOR UPDATE`,
+		end: `WITH c AS MATERIALIZED (SELECT greatest(` + clock + `, $22::bigint) AS now)
 			UPDATE approvals a SET
 				updated_at = greatest(c.now, a.updated_at), resolved_at = greatest(c.now, a.updated_at),
 				revision = a.revision + 1, card_revision = a.card_revision + 1,
@@ -59,21 +63,23 @@ func newDecide(clock string, t *record.Table) decide {
 				AS f (due, status, decision, reason, note, by_message, decision_key, attempt_id, resolver_kind, resolver_id,
 					resolver_name, surface, delivery_id, proof, partial_view, claim)
 			WHERE a.id = $1 AND a.revision = $2 AND a.status = 'pending' AND f.due = (a.expires_at <= c.now)
+				AND a.action_hash = $20 AND a.fingerprint = $21
 				AND ($3::text = '' OR EXISTS (SELECT 1 FROM principals p
-					WHERE p.id = $3::text AND NOT p.disabled AND p.revision = $4::bigint))`,
+					WHERE p.id = $3::text AND NOT p.disabled AND p.revision = $4::bigint))
+			RETURNING ` + t.MovingNames(),
 		due: `UPDATE deliveries d SET updated_at = a.updated_at, due_at = ` +
 			t.DueFrom("a.updated_at", strconv.FormatInt(int64(core.TellAfter), 10)) + `,
 				stale_since = CASE WHEN d.stale_since = 0 THEN a.updated_at ELSE d.stale_since END
-			FROM approvals a WHERE ` + justEnded + ` AND d.approval_id = a.id AND d.state <> 'closed'`,
-		await: `UPDATE deliveries d SET answer_until = a.updated_at + $4::bigint, due_at = a.updated_at + $4::bigint,
-				settle_at = CASE WHEN d.lease_holder = '' THEN d.settle_at ELSE greatest(d.settle_at, a.updated_at + $4::bigint) END,
+			FROM approvals a WHERE ` + byUs + ` AND d.approval_id = a.id AND d.state <> 'closed'`,
+		await: `UPDATE deliveries d SET answer_until = a.updated_at + $3::bigint, due_at = a.updated_at + $3::bigint,
+				settle_at = CASE WHEN d.lease_holder = '' THEN d.settle_at ELSE greatest(d.settle_at, a.updated_at + $3::bigint) END,
 				unsettled = d.unsettled OR d.lease_holder <> ''
-			FROM approvals a WHERE ` + justEnded + ` AND a.status <> 'expired'
-				AND d.id = $3 AND d.approval_id = a.id AND d.state <> 'closed'`,
+			FROM approvals a WHERE ` + byUs + ` AND a.status <> 'expired'
+				AND d.id = $2 AND d.approval_id = a.id AND d.state <> 'closed'`,
 		event: `INSERT INTO events (approval_id, revision, type, runtime, caused_by, created_at, payload)
-			SELECT a.id, a.revision, CASE WHEN a.status = 'expired' THEN $3::text ELSE $4::text END, a.runtime, a.caused_by,
-				a.updated_at, CASE WHEN a.status = 'expired' THEN $5::json ELSE $6::json END
-			FROM approvals a WHERE ` + justEnded,
+			SELECT a.id, a.revision, CASE WHEN a.status = 'expired' THEN $2::text ELSE $3::text END, a.runtime, a.caused_by,
+				a.updated_at, CASE WHEN a.status = 'expired' THEN $4::json ELSE $5::json END
+			FROM approvals a WHERE ` + byUs,
 		read: `SELECT ` + t.Names() + ` FROM approvals a WHERE a.id = $1`,
 	}
 }
@@ -116,7 +122,7 @@ func (s *Store) decideOnce(ctx context.Context, d core.Decide) (core.Decided, er
 	}
 	var decided core.Decided
 	err = s.retry(ctx, func() (err error) {
-		decided, err = s.send(ctx, d, b)
+		decided, err = s.send(ctx, d, seen, b)
 		return err
 	})
 	switch {
@@ -154,7 +160,7 @@ func (s *Store) peek(ctx context.Context, id string) (core.Approval, error) {
 }
 
 // parts are the arguments of the batch.
-type parts struct{ end, mark, event []any }
+type parts struct{ end, event []any }
 
 // batch prepares both futures of the row. Errors: core.ErrInvalid for one that it
 // cannot have.
@@ -184,30 +190,29 @@ func (s *Store) batch(d core.Decide, seen *core.Approval) (parts, error) {
 			d.ID, seen.Revision, d.Guard.PersonID, d.Guard.PersonRevision, string(t.Status), string(t.Decision), string(t.Reason),
 			t.Note, t.ByMessage, t.DecisionKey, d.AttemptID, string(t.ResolverKind), t.ResolverID, t.ResolverName,
 			string(t.Surface), t.DeliveryID, t.Proof, t.PartialView, claim,
+			seen.ActionHash, seen.Fingerprint,
 		},
-		mark: []any{d.ID, seen.Revision},
 		event: []any{
-			d.ID, seen.Revision, string(core.EventOf(core.StatusExpired, seen.Origin)), string(core.EventOf(t.Status, seen.Origin)),
+			d.ID, string(core.EventOf(core.StatusExpired, seen.Origin)), string(core.EventOf(t.Status, seen.Origin)),
 			late, told,
 		},
 	}, nil
 }
 
-// errMoved is a row that is pending at another revision than the caller has seen.
+// errMoved is a row that was not changed and tells no outcome: it is at another
+// revision than the caller has seen, or is damaged since, or the person lost the
+// right. The long way looks at each of them and finds out.
 var errMoved = errors.New("the row has moved on")
 
 // send runs the batch once.
-func (s *Store) send(ctx context.Context, d core.Decide, p parts) (core.Decided, error) {
+func (s *Store) send(ctx context.Context, d core.Decide, seen *core.Approval, p parts) (core.Decided, error) {
 	c, err := s.acquire(ctx)
 	if err != nil {
 		return core.Decided{}, err
 	}
 	defer c.Release()
-	own, end := s.own(ctx)
-	defer end()
-	var a core.Approval
-	var changed, found bool
-	var damaged error
+	own, stop := s.own(ctx)
+	defer stop()
 	b := &pgx.Batch{}
 	if s.pooled {
 		b.Queue(sqlDurable)
@@ -215,44 +220,55 @@ func (s *Store) send(ctx context.Context, d core.Decide, p parts) (core.Decided,
 	if d.Guard.PersonID != "" {
 		b.Queue(sqlHoldPerson, d.Guard.PersonID)
 	}
-	b.Queue(sqlHoldApproval, d.ID)
-	b.Queue(s.sql.end, append(p.end, s.floor.get())...).Exec(func(tag pgconn.CommandTag) error {
-		changed = tag.RowsAffected() == 1
-		return nil
-	})
-	b.Queue(s.sql.due, p.mark...)
+	held, ended := s.queueRow(b, seen, s.sql.hold, d.ID), s.queueRow(b, seen, s.sql.end, append(p.end, s.floor.get())...)
+	b.Queue(s.sql.due, d.ID)
 	if d.AnswerDelay > 0 && d.To.DeliveryID != "" {
-		b.Queue(s.sql.await, append(p.mark, d.To.DeliveryID, int64(d.AnswerDelay))...)
+		b.Queue(s.sql.await, d.ID, d.To.DeliveryID, int64(d.AnswerDelay))
 	}
 	b.Queue(s.sql.event, p.event...)
-	b.Queue(s.sql.read, d.ID).Query(func(rows pgx.Rows) error {
-		return each(rows, func(scan record.Row) (err error) {
-			found = true
-			if a, err = s.Table().Scan(scan); errors.Is(err, core.ErrCorrupt) {
-				damaged, err = err, nil
-			}
-			return err
-		})
-	})
 	// The commit is behind the last answer: until here nothing is believed.
 	if err := batchError(c.SendBatch(own, b).Close()); err != nil {
 		return core.Decided{}, err
 	}
-	s.floor.raise(int64(a.UpdatedAt))
+	row := held
+	if ended.found {
+		row = ended
+	}
+	s.floor.raise(int64(row.a.UpdatedAt))
 	switch {
-	case !found:
+	case !row.found:
 		return core.Decided{}, core.ErrNotFound
-	case damaged != nil:
-		return core.Decided{}, damaged
-	case a.Status == core.StatusPending && a.Revision != p.mark[1]:
+	case row.damaged != nil && ended.found:
+		return core.Decided{}, row.damaged
+	case row.damaged != nil, row.a.Status == core.StatusPending:
 		return core.Decided{}, errMoved
-	case a.Status == core.StatusPending: // The person lost the right meanwhile.
-		return core.Decided{}, core.ErrNotFound
 	}
-	if changed {
-		s.Ended(a)
+	if ended.found {
+		s.Ended(row.a)
 	}
-	return decidedBy(d, a, changed), nil
+	return decidedBy(d, row.a, ended.found), nil
+}
+
+// answer is a row that a statement of a batch returned, if it did.
+type answer struct {
+	a       core.Approval
+	found   bool
+	damaged error
+}
+
+// queueRow adds a statement that returns what may have changed of a row that was seen.
+func (s *Store) queueRow(b *pgx.Batch, seen *core.Approval, query string, args ...any) *answer {
+	got := &answer{}
+	b.Queue(query, args...).Query(func(rows pgx.Rows) error {
+		return each(rows, func(scan record.Row) (err error) {
+			got.found = true
+			if got.a, err = s.Table().ScanMoving(scan, seen); errors.Is(err, core.ErrCorrupt) {
+				got.damaged, err = err, nil
+			}
+			return err
+		})
+	})
+	return got
 }
 
 // batchError sorts the failure of a batch that is its own transaction. With an

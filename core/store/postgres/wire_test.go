@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/saysohq/sayso/core"
@@ -29,15 +28,12 @@ const (
 	refuse            // It is not even taken.
 )
 
-func (w *wire) tune(cfg *pgxpool.Config) {
-	dial := cfg.ConnConfig.DialFunc
-	cfg.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
-		c, err := dial(ctx, network, address)
-		if err != nil {
-			return nil, err
-		}
-		return &tapped{Conn: c, wire: w}, nil
+func (w *wire) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	c, err := new(net.Dialer).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
 	}
+	return &tapped{Conn: c, wire: w}, nil
 }
 
 // tapped is one connection on the wire.
@@ -96,7 +92,7 @@ func TestOneRoundTrip(t *testing.T) {
 	t.Parallel()
 	for _, pooler := range []Pooler{PoolerNone, PoolerTransaction} {
 		w := &wire{}
-		s := opened(t, func(c *Config) { c.tune, c.MaxConns, c.Pooler = w.tune, 1, pooler })
+		s := opened(t, func(c *Config) { c.Dial, c.MaxConns, c.Pooler = w.dial, 1, pooler })
 		p, err := s.AddPrincipal(t.Context(), core.Principal{ID: "bob", Name: "Bob", Role: core.RoleAdmin})
 		require.NoError(t, err)
 		for n := range 3 {
@@ -125,7 +121,7 @@ func TestOneRoundTrip(t *testing.T) {
 func cut(t *testing.T) (*Store, *wire, core.Approval) {
 	t.Helper()
 	w := &wire{}
-	s := opened(t, func(c *Config) { c.tune, c.Pooler = w.tune, PoolerTransaction })
+	s := opened(t, func(c *Config) { c.Dial, c.Pooler = w.dial, PoolerTransaction })
 	made, err := s.Create(t.Context(), draft(1, "chat-1"))
 	require.NoError(t, err)
 	return s, w, made.Approval

@@ -19,6 +19,7 @@ type Table struct {
 	all    []column
 	names  string // All columns of approvals, qualified with "a.".
 	insert string
+	moving moving
 
 	// The three ways in which a row moves: its end, its end if the person is as seen,
 	// and what becomes of its grant.
@@ -45,7 +46,7 @@ type Table struct {
 
 func newTable(d Dialect) *Table {
 	stamps, outcome, grant := stampColumns(), outcomeColumns(), grantColumns()
-	t := &Table{Dialect: d, all: slices.Concat(fixedColumns(), stamps, outcome, grant)}
+	t := &Table{Dialect: d, all: slices.Concat(fixedColumns(), stamps, outcome, grant), moving: newMoving()}
 	names, qualified := make([]string, len(t.all)), make([]string, len(t.all))
 	for i, c := range t.all {
 		names[i], qualified[i] = c.name, "a."+c.name
