@@ -64,8 +64,12 @@ func (o *Options) Postgres() postgres.Config {
 	if c.Pooler == config.PoolerTransaction {
 		pooler = postgres.PoolerTransaction
 	}
+	failover := postgres.FailoverRefuse
+	if c.AfterFailover == config.FailoverContinue {
+		failover = postgres.FailoverContinue
+	}
 	return postgres.Config{
-		DSN: c.DSN.Reveal(), MigrateDSN: c.MigrateDSN.Reveal(), Migrate: o.Migrate, Pooler: pooler,
+		AfterFailover: failover, DSN: c.DSN.Reveal(), MigrateDSN: c.MigrateDSN.Reveal(), Migrate: o.Migrate, Pooler: pooler,
 		MaxConns: c.MaxConns, Log: o.Logger.With("part", "store"), Ended: o.ended(),
 	}
 }
@@ -99,7 +103,7 @@ func explain(err error) error {
 	switch {
 	case errors.Is(err, postgres.ErrOldSchema):
 		return fmt.Errorf("%w (run sayso migrate, or serve --migrate)", err)
-	case errors.Is(err, postgres.ErrIsolation), errors.Is(err, postgres.ErrStandby):
+	case errors.Is(err, postgres.ErrIsolation), errors.Is(err, postgres.ErrStandby), errors.Is(err, postgres.ErrFailover):
 		return err
 	case errors.Is(err, core.ErrUnavailable):
 		return fmt.Errorf("%w (is PostgreSQL there, and do user, password and database of postgres.dsn fit?)", err)

@@ -27,7 +27,17 @@ type Postgres struct {
 	// MaxConns is how many connections this process opens at most; 1 to 1000, and 0
 	// takes the store's default (16).
 	MaxConns int32 `koanf:"max_conns"`
+	// AfterFailover says what a replica does when the server is another one than at the
+	// last start, and may have lost answers: FailoverRefuse (also "") or
+	// FailoverContinue.
+	AfterFailover string `koanf:"after_failover"`
 }
+
+// What a replica does after a failover.
+const (
+	FailoverRefuse   = "refuse"   // It does not serve before somebody has said what was lost.
+	FailoverContinue = "continue" // It serves on: standbys are synchronous, and nothing is ever lost.
+)
 
 // What stands between the service and PostgreSQL.
 const (
@@ -79,6 +89,11 @@ func (c *Config) validatePostgres() error {
 	case "", PoolerSession, PoolerTransaction:
 	default:
 		faults = append(faults, errors.New("postgres.pooler: must be session or transaction"))
+	}
+	switch p.AfterFailover {
+	case "", FailoverRefuse, FailoverContinue:
+	default:
+		faults = append(faults, errors.New("postgres.after_failover: must be refuse or continue"))
 	}
 	if p.MaxConns < 0 || p.MaxConns > maxConns {
 		faults = append(faults, fmt.Errorf("postgres.max_conns: must be 1 to %d, or 0 for the default", maxConns))
