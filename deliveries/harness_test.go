@@ -31,7 +31,7 @@ type harness struct {
 	channels []*messenger
 	channel  *messenger // The first of them.
 	router   deliveries.Router
-	leases   core.Leases
+	jobs     deliveries.Jobs
 	card     deliveries.CardFunc
 	wrap     func(c channels.Channel) channels.Channel
 	cfg      deliveries.Config
@@ -68,7 +68,7 @@ func (h *harness) start() {
 	}
 	w := deliveries.New(h.cfg, deliveries.Deps{
 		Store: h.store, Rows: h.store, Broken: h.store, Cards: h.store, Convergence: h.store, Records: h.store, People: h.store, Clock: h.store,
-		Router: h.router, Hints: h.hints, Publisher: h.bus, Leases: h.leases, Channels: served, Card: h.card,
+		Router: h.router, Hints: h.hints, Publisher: h.bus, Jobs: h.jobs, Channels: served, Card: h.card,
 		Metrics: m, Logger: slog.New(slog.NewJSONHandler(h.logs, nil)),
 		Now: time.Now, Jitter: func() float64 { return 0.5 },
 	})

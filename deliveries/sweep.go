@@ -2,7 +2,6 @@ package deliveries
 
 import (
 	"context"
-	"errors"
 
 	"github.com/saysohq/sayso/core"
 )
@@ -10,16 +9,24 @@ import (
 const (
 	// sweepLimit is the number of rows that one re-check may change.
 	sweepLimit = 200
-	// sweepLease names the job that one replica holds.
-	sweepLease = "deliveries-sweep"
+	// sweepJob names the lease of those that sweep.
+	sweepJob = "deliveries/sweep"
 )
+
+// keepSweeping sweeps when it is this replica's turn. Should two do so for a moment,
+// every change of theirs is a guarded write all the same.
+func (w *Worker) keepSweeping(ctx context.Context) error {
+	if w.deps.Jobs == nil {
+		return w.every(ctx, w.cfg.SweepEvery, w.sweep)
+	}
+	return w.deps.Jobs.Hold(ctx, sweepJob, func(ctx context.Context, _ core.Lease) error {
+		return w.every(ctx, w.cfg.SweepEvery, w.sweep)
+	})
+}
 
 // sweep re-checks the level-triggered rule itself, for rows that no change marked
 // due, and closes what the no-route rule demands.
 func (w *Worker) sweep(ctx context.Context) {
-	if !w.holdsSweep(ctx) {
-		return
-	}
 	for ctx.Err() == nil {
 		hints, err := w.deps.Convergence.SweepDeliveries(ctx, w.reach, sweepLimit)
 		if err != nil {
@@ -36,17 +43,6 @@ func (w *Worker) sweep(ctx context.Context) {
 			return
 		}
 	}
-}
-
-func (w *Worker) holdsSweep(ctx context.Context) bool {
-	if w.deps.Leases == nil {
-		return true
-	}
-	_, err := w.deps.Leases.Acquire(ctx, sweepLease, w.cfg.Name, 2*w.cfg.SweepEvery)
-	if err != nil && !errors.Is(err, core.ErrLeaseLost) {
-		w.storeFailed(ctx, "acquire sweep", err)
-	}
-	return err == nil
 }
 
 // watch reads what operators see: how many messages do not show the record, for

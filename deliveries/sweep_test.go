@@ -33,19 +33,23 @@ func TestSweepFindsWhatNothingMarkedDue(t *testing.T) {
 	})
 }
 
-// elsewhere is a lease that another replica holds.
-type elsewhere struct{}
+// turn is a job that another replica does until it is given away.
+type turn chan struct{}
 
-func (elsewhere) Acquire(context.Context, string, string, time.Duration) (core.Lease, error) {
-	return core.Lease{}, core.ErrLeaseLost
+func (g turn) Hold(ctx context.Context, _ string, job func(context.Context, core.Lease) error) error {
+	select {
+	case <-g:
+		return job(ctx, core.Lease{})
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
-
-func (elsewhere) Release(context.Context, core.Lease) error { return nil }
 
 func TestOneReplicaSweeps(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, h *harness) {
-		h.leases = elsewhere{}
+		g := make(turn)
+		h.jobs = g
 		h.open()
 		h.store.mu.Lock()
 		h.store.end("a", core.StatusDenied, core.ReasonUser)
@@ -53,6 +57,9 @@ func TestOneReplicaSweeps(t *testing.T) {
 		h.store.mu.Unlock()
 		h.pass(5 * time.Minute)
 		require.Equal(t, []string{pending}, h.channel.texts())
+		close(g)
+		h.pass(time.Minute)
+		require.Equal(t, []string{denied}, h.channel.texts())
 	})
 }
 

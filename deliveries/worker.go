@@ -58,7 +58,13 @@ type Config struct {
 	Budgets    map[core.Surface]Budget // Send budgets; a channel without one is not paced.
 }
 
-// Deps are what the worker is made of. Leases, Pacer, Card and Jitter may be nil.
+// Jobs runs what one replica of a fleet does at a time: leases.Runner.
+type Jobs interface {
+	// Hold runs the job whenever this replica may, until ctx ends.
+	Hold(ctx context.Context, name string, job func(ctx context.Context, l core.Lease) error) error
+}
+
+// Deps are what the worker is made of. Jobs, Pacer, Card and Jitter may be nil.
 type Deps struct {
 	Store       core.Deliveries
 	Rows        Rows
@@ -71,7 +77,7 @@ type Deps struct {
 	Clock       core.Clock
 	Hints       core.Subscriber
 	Publisher   core.Publisher
-	Leases      core.Leases // With several replicas: one of them sweeps. Nil: this one does.
+	Jobs        Jobs // With several replicas: one of them sweeps. Nil: this one does.
 	Channels    []channels.Channel
 	Card        CardFunc // Default presentation.For.
 	Pacer       Pacer    // Default NewLocalPacer(Config.Budgets, Now).
@@ -161,7 +167,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return w.listen(ctx) })
 	g.Go(func() error { return w.loop(ctx) })
-	g.Go(func() error { return w.every(ctx, w.cfg.SweepEvery, w.sweep) })
+	g.Go(func() error { return w.keepSweeping(ctx) })
 	g.Go(func() error { return w.every(ctx, w.cfg.WatchEvery, w.watch) })
 	return g.Wait()
 }

@@ -81,6 +81,8 @@ type Options struct {
 	BadToken bool
 	// Unreachable opens it against an address where nobody listens.
 	Unreachable bool
+	// Turn is taken to receive.
+	Turn channels.Turn
 }
 
 // Platform is the fake as a test sees it. All fields are set.
@@ -141,6 +143,7 @@ func Run(t *testing.T, factory Factory) {
 		{"FinalCard", finalCardCases()},
 		{"Typed", typedCases()},
 		{"Restart", restartCases()},
+		{"Turn", turnCases()},
 		{"Doctor", doctorCases()},
 	} {
 		t.Run(group.name, func(t *testing.T) {

@@ -43,6 +43,9 @@ type Config struct {
 	// Transport carries all calls; nil takes a clone of net/http's default.
 	Transport http.RoundTripper
 	Logger    *slog.Logger // nil discards.
+	// Turn is taken to connect to the gateway, which tells every connection everything.
+	// Pushed interactions need none; nil is for a process without others.
+	Turn channels.Turn
 	// Pause waits before a call is repeated; nil waits for real. Tests make it short.
 	Pause func(ctx context.Context, d time.Duration) error
 	// Now is the clock that the age of pushed interactions is read by; nil takes the

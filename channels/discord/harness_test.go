@@ -96,7 +96,7 @@ func harness(t *testing.T) *channeltest.Harness {
 	return &channeltest.Harness{
 		Open: func(t *testing.T, o channeltest.Options) channels.Channel {
 			return open(t, s, o.Codec, func(c *discord.Config) {
-				c.Logger = o.Logger
+				c.Logger, c.Turn = o.Logger, o.Turn
 				if o.BadToken {
 					c.Token += "x"
 				}

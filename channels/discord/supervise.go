@@ -45,7 +45,7 @@ func (c *Channel) Run(ctx context.Context, in channels.Inbound) error {
 	if c.key != nil {
 		return c.serve(ctx, s)
 	}
-	return c.listen(ctx, s)
+	return c.cfg.Turn.Take(ctx, func(ctx context.Context) error { return c.listen(ctx, s) })
 }
 
 // listen keeps a connection to the gateway until ctx ends. It asks whether the token

@@ -28,10 +28,13 @@ type Codec interface {
 // DefaultAPI is where the platform serves apps.
 const DefaultAPI = "https://slack.com/api/"
 
-// MaxSlots is how many processes may receive for one app by Socket Mode: the platform
-// allows 10 connections, each process keeps two, and two are left for the moments in
-// which connections are replaced.
-const MaxSlots = 4
+// The connections of Socket Mode. The platform allows 10 for an app. Each process keeps
+// two, so that replacing one loses nothing; a fleet keeps four at most, because every
+// one of them has a second beside it while it is replaced.
+const (
+	Connections = 2 // Of a process.
+	MaxSlots    = 4 // Of a fleet, each of them one Turn.
+)
 
 // Config of one app in one workspace.
 type Config struct {
@@ -54,6 +57,10 @@ type Config struct {
 	// Now is the wall clock that the age of pushes is read from; needed with
 	// SigningSecret.
 	Now func() time.Time
+	// Turn is taken for each connection: an app has MaxSlots of them in a fleet, and
+	// Connections in a process, whatever the number of its workspaces. Pushes need none;
+	// nil is for a process without others and an app in one workspace.
+	Turn channels.Turn
 	// Pause waits before a call is repeated; nil waits for real. Tests make it short.
 	Pause func(ctx context.Context, d time.Duration) error
 }

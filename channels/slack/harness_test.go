@@ -30,7 +30,7 @@ const (
 	shared = "C0SHARED1"
 	realm  = "slack:" + fake.Team
 	// connections are kept by each running channel.
-	connections = 2
+	connections = slack.Connections
 )
 
 // specs are read once for all fakes.
@@ -131,7 +131,7 @@ func harness(t *testing.T) *channeltest.Harness {
 	return &channeltest.Harness{
 		Open: func(t *testing.T, o channeltest.Options) channels.Channel {
 			return open(t, s, o.Codec, func(c *slack.Config) {
-				c.Logger = o.Logger
+				c.Logger, c.Turn = o.Logger, o.Turn
 				if o.BadToken {
 					c.BotToken += "x"
 				}

@@ -317,7 +317,7 @@ func TestTooManyConnections(t *testing.T) {
 	t.Parallel()
 	r := setup(t, nil)
 	var stops []func()
-	for range slack.MaxSlots + 1 { // Ten connections, with no room to replace one.
+	for range 10 / slack.Connections { // With no room to replace one.
 		ch := open(t, r.s, codec(t), nil)
 		ctx, cancel := context.WithCancel(r.ctx)
 		done := make(chan error, 1)

@@ -22,26 +22,28 @@ import (
 // connection is there by then, never acknowledges what it cannot decode, and waits for
 // pings alone to notice that a connection is dead.
 const (
-	connectionsKept = 2 // So that replacing one loses nothing.
-	helloTime       = 10 * time.Second
-	writeTime       = 5 * time.Second
-	idleTime        = 30 * time.Second // Without a sign of life; we ask for one three times as often.
-	lingerTime      = 10 * time.Second // Of a connection that was replaced.
-	settleTime      = time.Minute      // After which a connection counts as good.
-	maxFrame        = 4 << 20          // Bytes.
+	helloTime  = 10 * time.Second
+	writeTime  = 5 * time.Second
+	idleTime   = 30 * time.Second // Without a sign of life; we ask for one three times as often.
+	lingerTime = 10 * time.Second // Of a connection that was replaced.
+	settleTime = time.Minute      // After which a connection counts as good.
+	maxFrame   = 4 << 20          // Bytes.
 )
 
-// connections keeps two of them until ctx ends or a token is refused.
+// connections keeps as many as there is a turn for, until ctx ends or a token is
+// refused.
 func (c *Channel) connections(ctx context.Context, s *session) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	errs := make(chan error, connectionsKept)
+	errs := make(chan error, Connections)
 	var slots sync.WaitGroup
-	for range connectionsKept {
+	for range Connections {
 		// One after the other: opening is limited, and a fleet opens many.
 		first := make(chan struct{})
 		slots.Go(func() {
-			if err := c.slot(ctx, s, sync.OnceFunc(func() { close(first) })); err != nil {
+			opened := sync.OnceFunc(func() { close(first) })
+			err := c.cfg.Turn.Take(ctx, func(ctx context.Context) error { return c.slot(ctx, s, opened) })
+			if err != nil {
 				errs <- err
 				cancel()
 			}

@@ -38,6 +38,9 @@ type Config struct {
 	Logger    *slog.Logger // nil discards.
 	// PollTimeout is how long one poll waits at the platform, at most 50 s; 0 takes 30 s.
 	PollTimeout time.Duration
+	// Turn is taken to poll: two processes that poll one bot take each other's calls
+	// over. Webhooks need none; nil is for a process without others.
+	Turn channels.Turn
 	// Pause waits before a call is repeated; nil waits for real. Tests make it short.
 	Pause func(ctx context.Context, d time.Duration) error
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -35,15 +36,23 @@ func (c *Channel) Run(ctx context.Context, in channels.Inbound) error {
 		return errAlreadyRuns
 	}
 	defer c.running.Store(false)
-	prepare := c.takeWebhookAway
-	receive := c.poll
-	if c.cfg.Webhook.URL != "" {
-		prepare, receive = c.register, c.serve
+	if err := c.insist(ctx, c.Check); err != nil || ctx.Err() != nil {
+		return err // Whoever stands by sends and edits too, and must know its name.
 	}
-	for _, step := range []func(context.Context) error{c.Check, prepare} {
-		if err := c.insist(ctx, step); err != nil || ctx.Err() != nil {
-			return err
-		}
+	if c.cfg.Webhook.URL != "" {
+		return c.prepared(ctx, in, c.register, c.serve)
+	}
+	return c.cfg.Turn.Take(ctx, func(ctx context.Context) error {
+		return c.prepared(ctx, in, c.takeWebhookAway, c.poll)
+	})
+}
+
+// prepared receives once the platform has been told how.
+func (c *Channel) prepared(ctx context.Context, in channels.Inbound, prepare func(context.Context) error,
+	receive func(context.Context, channels.Inbound) error,
+) error {
+	if err := c.insist(ctx, prepare); err != nil || ctx.Err() != nil {
+		return err
 	}
 	return receive(ctx, in)
 }
@@ -103,7 +112,9 @@ func (c *Channel) poll(ctx context.Context, in channels.Inbound) error {
 		late := time.AfterFunc(c.grace, cancel)
 		defer late.Stop()
 		w.wait()
-		c.confirm(work, w.offset())
+		if !errors.Is(context.Cause(ctx), core.ErrLeaseLost) {
+			c.confirm(work, w.offset())
+		}
 	}()
 	tries := 0
 	for ctx.Err() == nil {
@@ -112,6 +123,9 @@ func (c *Channel) poll(ctx context.Context, in channels.Inbound) error {
 			wait = 0
 		}
 		batch, failed := c.updates(ctx, w.offset(), wait, 0)
+		if ctx.Err() != nil {
+			return nil // Nothing of it is confirmed: whoever polls next is handed it again.
+		}
 		if failed != nil {
 			if stop := c.waitOut(ctx, failed, tries); stop != nil {
 				return stop
@@ -149,7 +163,8 @@ func (c *Channel) begin(ctx context.Context, batch []json.RawMessage, w *window,
 
 // confirm tells the platform, when we stop, what was finished, so that the next
 // process is not handed it again. Failing does no harm: a repeated click is
-// answered with what was decided.
+// answered with what was decided. A process that lost its turn confirms nothing: the
+// next one polls already, and would have its call taken over by this one.
 func (c *Channel) confirm(ctx context.Context, offset int64) {
 	if offset == 0 {
 		return

@@ -33,6 +33,7 @@ type kit struct {
 	seen    *observer
 	faults  *faults
 	shows   core.Describer
+	jobs    approvals.Jobs
 
 	mu    sync.Mutex
 	clock time.Time
@@ -82,6 +83,7 @@ func (k *kit) reread(d time.Duration) *approvals.Service {
 
 func (k *kit) build(cfg approvals.Config) *approvals.Service {
 	return approvals.New(cfg, approvals.Deps{
+		Jobs:  k.jobs,
 		Store: k.faults, Owners: k.store, People: k.store, Evaluator: k.policy, Describer: k.shows,
 		Planner: k.planner, Publisher: k.bus, Hints: k.bus, Observer: k.seen,
 		Logger: slog.New(slog.DiscardHandler), NewID: func() string { return uuid.Must(uuid.NewV7()).String() },

@@ -5,21 +5,50 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/saysohq/sayso/core"
 )
 
 // sweepBatch bounds one sweep, so that a backlog never holds the writer for long.
 const sweepBatch = 500
 
+// upkeepJob names the lease of those that sweep and prune.
+const upkeepJob = "approvals/upkeep"
+
 // Run listens for hints and does what only time brings, until ctx ends. Several
-// replicas may run it at once: every sweep is a guarded write.
+// replicas run it at once; of them one sweeps and prunes at a time. Should two do so
+// for a moment, every change of theirs is a guarded write all the same.
 func (s *Service) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	wg.Go(func() { s.keepUp(ctx) })
+	return s.deps.Hints.Subscribe(ctx, s.waiters.look)
+}
+
+// keepUp does what only time brings, when it is this replica's turn.
+func (s *Service) keepUp(ctx context.Context) {
+	if s.deps.Jobs == nil {
+		s.upkeep(ctx)
+		return
+	}
+	// Without a fault it ends with ctx only.
+	err := s.deps.Jobs.Hold(ctx, upkeepJob, func(ctx context.Context, _ core.Lease) error {
+		s.upkeep(ctx)
+		return nil
+	})
+	if err != nil {
+		s.trouble(ctx, "upkeep", err)
+	}
+}
+
+// upkeep sweeps and prunes until ctx ends.
+func (s *Service) upkeep(ctx context.Context) {
+	var wg sync.WaitGroup
 	wg.Go(func() { s.every(ctx, s.cfg.SweepEvery, s.sweep) })
 	wg.Go(func() { s.every(ctx, s.cfg.PruneEvery, s.prune) })
-	return s.deps.Hints.Subscribe(ctx, s.waiters.look)
+	wg.Wait()
 }
 
 func (s *Service) every(ctx context.Context, d time.Duration, do func(context.Context)) {

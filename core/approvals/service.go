@@ -39,6 +39,12 @@ type Observer interface {
 	Raced(outcome string)
 }
 
+// Jobs runs what one replica of a fleet does at a time: leases.Runner.
+type Jobs interface {
+	// Hold runs the job whenever this replica may, until ctx ends.
+	Hold(ctx context.Context, name string, job func(ctx context.Context, l core.Lease) error) error
+}
+
 // Store is the part of a store that the service writes through.
 type Store interface {
 	core.Clock
@@ -58,6 +64,7 @@ type Config struct {
 
 // Deps are what the service is made of.
 type Deps struct {
+	Jobs      Jobs // With several replicas: one of them sweeps and prunes. Nil: this one does.
 	Store     Store
 	Owners    Owners
 	People    People

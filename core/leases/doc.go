@@ -67,7 +67,7 @@
 //	approvals/upkeep            Each expiry, lapse and deletion is a guarded write of
 //	                            the row as it is then.
 //	events/sequence             Each numbering checks the fence in its transaction.
-//	deliveries-sweep            Marks rows due that are due by the rule; sends and
+//	deliveries/sweep            Marks rows due that are due by the rule; sends and
 //	                            edits have leases and fences of their own, by row.
 //
 // # What it does not do

@@ -57,7 +57,7 @@ type Deps struct {
 // Job is what one replica does at a time. Its context ends when the lease is lost
 // (context.Cause is then core.ErrLeaseLost) or when it shall stop; it should return
 // soon then. The lease's fence is valid for as long as the job runs.
-type Job func(ctx context.Context, l core.Lease) error
+type Job = func(ctx context.Context, l core.Lease) error
 
 // Runner holds leases for one replica. It is safe for concurrent use.
 type Runner struct {

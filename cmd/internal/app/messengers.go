@@ -52,8 +52,12 @@ func (b *builder) telegram(codec *callbacks.Codec) ([]channels.Channel, error) {
 		t := &b.Config.Telegram[i]
 		cfg := telegram.Config{Token: t.Token.Reveal(), APIBase: t.APIURL, Logger: b.Logger}
 		c, err := telegram.New(cfg, codec)
-		if err == nil && t.WebhookSecret != "" { // The path holds the bot's id, which the channel knows.
-			cfg.Webhook = telegram.Webhook{URL: b.Config.PublicURL + webhookPath(c.Ref()), Secret: t.WebhookSecret.Reveal()}
+		if err == nil { // It knows the bot's id, which the path and the turn are named by.
+			if t.WebhookSecret != "" {
+				cfg.Webhook = telegram.Webhook{URL: b.Config.PublicURL + webhookPath(c.Ref()), Secret: t.WebhookSecret.Reveal()}
+			} else {
+				cfg.Turn = b.turn(c.Ref(), "poll")
+			}
 			c, err = telegram.New(cfg, codec)
 		}
 		if err != nil {
@@ -66,7 +70,8 @@ func (b *builder) telegram(codec *callbacks.Codec) ([]channels.Channel, error) {
 
 func (b *builder) slack(codec *callbacks.Codec) ([]channels.Channel, error) {
 	var made []channels.Channel
-	apps := map[string]*slack.Workspaces{} // One app in several workspaces receives for all of them.
+	// One app in several workspaces receives for all of them.
+	apps, slots := map[string]*slack.Workspaces{}, map[string]channels.Turn{}
 	for i := range b.Config.Slack {
 		cfg := b.Config.Slack[i].Channel()
 		cfg.Logger, cfg.Now = b.Logger, b.Now
@@ -77,8 +82,11 @@ func (b *builder) slack(codec *callbacks.Codec) ([]channels.Channel, error) {
 		app := c.App()
 		if apps[app] == nil {
 			apps[app] = &slack.Workspaces{}
+			if cfg.AppToken != "" {
+				slots[app] = b.slots(app)
+			}
 		}
-		cfg.Workspaces = apps[app]
+		cfg.Workspaces, cfg.Turn = apps[app], slots[app]
 		if c, err = slack.New(cfg, codec); err != nil {
 			return nil, fmt.Errorf("slack[%d]: %w", i, err)
 		}
@@ -93,6 +101,10 @@ func (b *builder) discord(codec *callbacks.Codec) ([]channels.Channel, error) {
 		cfg := b.Config.Discord[i].Channel()
 		cfg.Logger, cfg.Now = b.Logger, b.Now
 		c, err := discord.New(cfg, codec)
+		if err == nil && cfg.PublicKey == "" { // It knows the application's id.
+			cfg.Turn = b.turn(c.Ref(), "gateway")
+			c, err = discord.New(cfg, codec)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("discord[%d]: %w", i, err)
 		}

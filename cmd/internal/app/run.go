@@ -125,6 +125,10 @@ func (p *parts) run(ctx context.Context, o Options, listener net.Listener, admin
 	work, failedWork := errgroup.WithContext(workCtx)
 	work.Go(func() error { return p.service.Run(failedWork) })
 	work.Go(func() error { return p.worker.Run(failedWork) })
+	work.Go(func() error { return p.jobs.Run(failedWork) })
+	if p.sequence != nil {
+		work.Go(func() error { return p.sequence(failedWork) })
+	}
 
 	edges.Go(func() error { return p.gateway.Run(edgeCtx, gateway.Listener{Listener: listener}) })
 	edges.Go(func() error { return admin.Run(edgeCtx) })

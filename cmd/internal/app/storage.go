@@ -28,6 +28,7 @@ type record interface {
 	core.CodeBurner
 	core.Prompts
 	core.Keys
+	core.Sequence
 }
 
 // ledger is the store's side of the deliveries.

@@ -13,7 +13,7 @@ import (
 	"github.com/saysohq/sayso/core"
 )
 
-// Pauses between two starts of a messenger's receiving side.
+// Pauses between two starts of what shall always run.
 const (
 	firstPause = time.Second
 	longPause  = time.Minute
@@ -25,10 +25,23 @@ const (
 func supervise(ctx context.Context, log *slog.Logger, c channels.Channel, in channels.Inbound, seen *doctor.Seen) error {
 	ref := c.Ref()
 	log = log.With("channel", ref.Channel, "account", ref.Account)
+	run := func() error {
+		seen.Receives(ref)
+		return c.Run(ctx, in)
+	}
+	return again(ctx, run, func(err error, in time.Duration) {
+		seen.Stopped(ref, err)
+		log.LogAttrs(ctx, slog.LevelError, "messenger stopped receiving: trying again",
+			slog.Duration("in", in), slog.Any("error", err))
+	})
+}
+
+// again runs what ends with ctx alone, and after anything else that ended it, a panic
+// too, tells so, pauses and runs it again. It returns nil.
+func again(ctx context.Context, run func() error, ended func(err error, in time.Duration)) error {
 	for pause := firstPause; ; pause = min(2*pause, longPause) {
 		began := time.Now()
-		seen.Receives(ref)
-		err := contained(func() error { return c.Run(ctx, in) })
+		err := contained(run)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -39,9 +52,7 @@ func supervise(ctx context.Context, log *slog.Logger, c channels.Channel, in cha
 		if errors.As(err, &refused) && refused.Class == core.FailureAuth {
 			pause = longPause
 		}
-		seen.Stopped(ref, err)
-		log.LogAttrs(ctx, slog.LevelError, "messenger stopped receiving: trying again",
-			slog.Duration("in", pause), slog.Any("error", err))
+		ended(err, pause)
 		select {
 		case <-ctx.Done():
 			return nil
