@@ -132,7 +132,9 @@ var rules = []rule{
 		"the service starts no database server",
 		func(p string) bool { return p == "cmd/sayso" },
 		func(_ graph, p pkg) string {
-			return first(p.Deps, func(d string) bool { return local(d) == "core/store/postgres/pgserver" })
+			return first(p.Deps, func(d string) bool {
+				return slices.Contains([]string{"core/store/postgres/pgserver", "core/bus/redis/redisserver"}, local(d))
+			})
 		},
 	},
 	{
@@ -141,6 +143,15 @@ var rules = []rule{
 		func(_ graph, p pkg) string {
 			return first(p.Imports, func(d string) bool {
 				return slices.Contains([]string{"os", "io", "io/fs", "net", "net/http", "time/tzdata", "log", "log/slog", "math/rand", "math/rand/v2"}, d)
+			})
+		},
+	},
+	{
+		"only the wiring chooses a bus, and only core/bus/redis knows its client",
+		func(p string) bool { return !under(p, "cmd") && !under(p, "core/bus/redis") },
+		func(_ graph, p pkg) string {
+			return first(p.Imports, func(d string) bool {
+				return under(local(d), "core/bus") && !under(local(p.ImportPath), "core/bus") || strings.HasPrefix(d, "github.com/redis/go-redis")
 			})
 		},
 	},
@@ -230,17 +241,18 @@ func TestRulesCanFail(t *testing.T) {
 	t.Parallel()
 	at := func(p string) string { return module + "/" + p }
 	bad := map[string]pkg{
-		rules[0].name: {ImportPath: at("core/approvals"), Deps: []string{"github.com/google/uuid"}},
-		rules[1].name: {ImportPath: at("presentation"), Imports: []string{at("channels")}},
-		rules[2].name: {ImportPath: at("deliveries"), Deps: []string{at("callbacks")}},
-		rules[3].name: {ImportPath: at("channels/slack"), Imports: []string{at("channels/telegram")}},
-		rules[4].name: {ImportPath: at("presentation"), Imports: []string{"net/http"}},
-		rules[5].name: {ImportPath: at("callbacks"), Imports: []string{"github.com/danielgtaylor/huma/v2"}},
-		rules[6].name: {ImportPath: at("deliveries"), Deps: []string{"github.com/spf13/cobra"}},
-		rules[7].name: {ImportPath: at("deliveries"), Deps: []string{at("cmd/internal/config")}},
-		rules[8].name: {ImportPath: at("deliveries"), Imports: []string{at("channels/fakes/telegram")}},
-		rules[9].name: {ImportPath: at("cmd/sayso"), Deps: []string{at("core/store/postgres/pgserver")}},
+		rules[0].name:  {ImportPath: at("core/approvals"), Deps: []string{"github.com/google/uuid"}},
+		rules[1].name:  {ImportPath: at("presentation"), Imports: []string{at("channels")}},
+		rules[2].name:  {ImportPath: at("deliveries"), Deps: []string{at("callbacks")}},
+		rules[3].name:  {ImportPath: at("channels/slack"), Imports: []string{at("channels/telegram")}},
+		rules[4].name:  {ImportPath: at("presentation"), Imports: []string{"net/http"}},
+		rules[5].name:  {ImportPath: at("callbacks"), Imports: []string{"github.com/danielgtaylor/huma/v2"}},
+		rules[6].name:  {ImportPath: at("deliveries"), Deps: []string{"github.com/spf13/cobra"}},
+		rules[7].name:  {ImportPath: at("deliveries"), Deps: []string{at("cmd/internal/config")}},
+		rules[8].name:  {ImportPath: at("deliveries"), Imports: []string{at("channels/fakes/telegram")}},
+		rules[9].name:  {ImportPath: at("cmd/sayso"), Deps: []string{at("core/store/postgres/pgserver")}},
 		rules[10].name: {ImportPath: at("core/policy"), Imports: []string{"os"}},
+		rules[11].name: {ImportPath: at("deliveries"), Imports: []string{at("core/bus/redis")}},
 	}
 	require.Len(t, bad, len(rules))
 	for _, r := range rules {

@@ -247,6 +247,22 @@ func TestPassword(t *testing.T) {
 	require.False(t, wrong.Connected())
 }
 
+// A user who may do what the package's story says, and nothing else.
+func TestLeastRights(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	require.NoError(t, client(t, s).ACLSetUser(t.Context(), "least", "on", ">s3cret", "-@all", "resetchannels", "&sayso:{d1}:hints",
+		"~sayso:{d1}:*", "+publish", "+subscribe", "+get", "+set", "+mget", "+time", "+evalsha", "+eval").Err())
+	least := redis.Config{
+		URL: strings.Replace(s.URL(), "unix://", "unix://least:s3cret@", 1), Deployment: "d1", BudgetTimeout: soon,
+	}
+	a, b := startAs(t, least).connects(t), startAs(t, least).connects(t)
+	flows(t, a, b)
+	require.True(t, take(t, a.Budgets(), call("x", 1)).Taken)
+	b.Budgets().Hold(t.Context(), "gate of y", time.Minute)
+	require.Positive(t, take(t, a.Budgets(), call("y", 1)).Wait)
+}
+
 func TestRunEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
