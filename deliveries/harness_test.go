@@ -33,6 +33,7 @@ type harness struct {
 	router   deliveries.Router
 	jobs     deliveries.Jobs
 	card     deliveries.CardFunc
+	pacer    deliveries.Pacer // nil: the worker's own.
 	wrap     func(c channels.Channel) channels.Channel
 	cfg      deliveries.Config
 	metrics  *prometheus.Registry
@@ -68,7 +69,7 @@ func (h *harness) start() {
 	}
 	w := deliveries.New(h.cfg, deliveries.Deps{
 		Store: h.store, Rows: h.store, Broken: h.store, Cards: h.store, Convergence: h.store, Records: h.store, People: h.store, Clock: h.store,
-		Router: h.router, Hints: h.hints, Publisher: h.bus, Jobs: h.jobs, Channels: served, Card: h.card,
+		Router: h.router, Hints: h.hints, Publisher: h.bus, Jobs: h.jobs, Channels: served, Card: h.card, Pacer: h.pacer,
 		Metrics: m, Logger: slog.New(slog.NewJSONHandler(h.logs, nil)),
 		Now: time.Now, Jitter: func() float64 { return 0.5 },
 	})

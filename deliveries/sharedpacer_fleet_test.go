@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/saysohq/sayso/channels"
 	"github.com/saysohq/sayso/core"
 	"github.com/saysohq/sayso/core/bus/redis"
 	"github.com/saysohq/sayso/core/bus/redis/redistest"
@@ -100,6 +101,38 @@ func TestAStalledRedisHoldsUpNobody(t *testing.T) {
 	require.Less(t, time.Since(began), 10*time.Second, "not 50 ms for each")
 	require.False(t, pacer.Reserve(t.Context(), deliveries.Call{Account: bot, Address: "y"}, 0).Booked, "it is known here at least")
 	p.Resume()
+}
+
+// spread notes what a worker spreads.
+type spread struct {
+	deliveries.Pacer
+	mu   sync.Mutex
+	held map[string]time.Duration
+}
+
+func (s *spread) Hold(_ context.Context, _ core.AccountRef, address string, d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held[address] = d
+}
+
+// What a platform tells one worker, its pacer is told for all.
+func TestRetryAfterIsSpread(t *testing.T) {
+	t.Parallel()
+	for address, refusal := range map[string]channels.Error{
+		"x": {Class: core.FailureRateLimited, RetryAfter: 7 * time.Second},
+		"":  {Class: core.FailureRateLimited, RetryAfter: 7 * time.Second, Whole: true},
+	} {
+		bubble(t, func(t *testing.T, h *harness) {
+			told := &spread{Pacer: deliveries.NewLocalPacer(nil, time.Now), held: map[string]time.Duration{}}
+			h.pacer = told
+			h.channel.onSend(func(string, string) error { return &refusal })
+			h.store.ask("a", to("d", "x"))
+			h.start()
+			h.pass(time.Second)
+			require.Equal(t, map[string]time.Duration{address: 7 * time.Second}, told.held)
+		})
+	}
 }
 
 // A caller that stops is answered like any other: what is charged must be known.
