@@ -22,6 +22,7 @@ func listSpecs() []spec {
 		{"a disabled person sees nothing", listDisabled},
 		{"C44 history past retention is not told, pruned or not", listRetention},
 		{"a list keeps to its closed sets", listInvalid},
+		{"the revisions of many are one look", revisions},
 	}
 }
 
@@ -205,4 +206,28 @@ func listInvalid(k *kit) {
 		_, err := k.List(k.ctx, q)
 		require.ErrorIs(k.t, err, core.ErrInvalid)
 	}
+}
+
+// revisions tells what changed, without a row for what does not exist, and no more
+// ids than a look may have.
+func revisions(k *kit) {
+	none, err := k.Revisions(k.ctx, nil)
+	require.NoError(k.t, err)
+	require.Empty(k.t, none)
+	one, two := k.create(), k.create()
+	k.create()
+	k.deny(two.ID)
+	want := map[string]int64{one.ID: one.Revision, two.ID: two.Revision + 1}
+	got, err := k.Revisions(k.ctx, []string{two.ID, "nobody-made-this-one", one.ID})
+	require.NoError(k.t, err)
+	require.Equal(k.t, want, got)
+	many := make([]string, core.MaxRevisions+1)
+	for i := range many {
+		many[i] = one.ID
+	}
+	got, err = k.Revisions(k.ctx, many[1:])
+	require.NoError(k.t, err)
+	require.Equal(k.t, map[string]int64{one.ID: one.Revision}, got)
+	_, err = k.Revisions(k.ctx, many)
+	require.ErrorIs(k.t, err, core.ErrInvalid)
 }

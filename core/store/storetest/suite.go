@@ -16,6 +16,7 @@ type Store struct {
 	core.Runs
 	core.Maintenance
 	core.Backlog
+	core.Watch
 	core.Deliveries
 	core.Ledger
 	core.Cards

@@ -38,10 +38,10 @@ type Table struct {
 	run, code, failures, job [2]string
 	delivery                 string
 
-	claim, nextDue                   string
+	claim, nextDue, lease, putAside  string
 	block, breakRoute, markForgotten string
 	markDue, awaitAnswer             string
-	identitiesOf                     string
+	identitiesOf, revisions          string
 }
 
 func newTable(d Dialect) *Table {
@@ -106,12 +106,15 @@ func (t *Table) strengths(query string) [2]string {
 
 // build puts together what cannot stand as a constant.
 func (t *Table) build() {
-	served := ` AND (d.channel, d.account) IN ` + strings.ReplaceAll(t.PairsIn, "%s", "?2")
+	served := func(accounts string) string {
+		return ` AND (d.channel, d.account) IN ` + strings.ReplaceAll(t.PairsIn, "%s", accounts)
+	}
 	t.claim = "SELECT " + t.names + ", " + deliveryColumns + " FROM deliveries d JOIN approvals a ON a.id = d.approval_id WHERE " +
-		whereClaimable + served + " AND " + sqlBlockedUntil + " <= ?1"
+		whereClaimable + served("?2") + " AND " + sqlBlockedUntil + " <= ?1"
 	t.nextDue = "SELECT coalesce(min(" + t.Greatest + "(d.due_at, CASE WHEN d.lease_holder = '' THEN 0 ELSE d.lease_until END, " +
 		sqlBlockedUntil + ")), 0) FROM deliveries d JOIN approvals a ON a.id = d.approval_id" +
-		" WHERE d.due_at IS NOT NULL AND CAST(?1 AS bigint) > 0" + served
+		" WHERE d.due_at IS NOT NULL" + served("?1")
+	t.lease, t.putAside = t.leaseStatement(), t.putAsideStatement()
 	t.block = `INSERT INTO blocks (channel, account, address, blocked_until) VALUES (?, ?, ?, ?)
 		ON CONFLICT (channel, account, address) DO UPDATE SET
 			blocked_until = ` + t.Greatest + `(blocks.blocked_until, excluded.blocked_until)`
@@ -133,6 +136,7 @@ func (t *Table) build() {
 		WHERE id = ?2 AND approval_id = ?3 AND state <> 'closed'`
 	t.identitiesOf = "SELECT " + sqlIdentityColumns + " FROM identities WHERE principal_id IN " +
 		strings.ReplaceAll(t.TextsIn, "%s", "?") + " ORDER BY principal_id, realm, external_id"
+	t.revisions = "SELECT id, revision FROM approvals WHERE id IN " + strings.ReplaceAll(t.TextsIn, "%s", "?")
 }
 
 // DueFrom is the rule of core.Delivery.DueFrom as an expression over a row of

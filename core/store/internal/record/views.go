@@ -56,6 +56,7 @@ var (
 		core.Runs
 		core.Maintenance
 		core.Backlog
+		core.Watch
 		core.Principals
 		core.Identities
 		core.Sessions
