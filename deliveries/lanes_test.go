@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/saysohq/sayso/channels"
 	"github.com/saysohq/sayso/core"
 	"github.com/saysohq/sayso/deliveries"
 )
@@ -241,5 +242,45 @@ func TestSpentBudgetOfEditsShutsTheirLane(t *testing.T) {
 		h.pass((200-10)*1500*time.Millisecond - 100*time.Second + time.Second)
 		require.Equal(t, 200, h.metric("sayso_deliveries_closed_total", "channel", "telegram", "outcome", "replaced"))
 		require.Less(t, len(h.store.releases)-before, 12*200, "a few claims for each edit, whatever waits")
+	})
+}
+
+// Rows that hold their places already obey a refusal which another row meets: whoever
+// has not left yet stays away as long as it says, edits and new cards alike.
+func TestRefusalHoldsRowsThatHaveTheirPlace(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, h *harness) {
+		const away = 7 * time.Second
+		h.cfg.Budgets = map[core.Surface]deliveries.Budget{
+			core.SurfaceTelegram: {Account: deliveries.Rate{Events: 25, Per: time.Second, Burst: 1}},
+		}
+		h.channel.latency = 10 * time.Millisecond
+		for i := range 20 {
+			id := fmt.Sprintf("a%02d", i)
+			h.store.ask(id, to(id, id))
+		}
+		h.start()
+		h.pass(10 * time.Second)
+		var refused time.Time
+		h.channel.onEdit(func(string) (core.DeliveryOutcome, error) {
+			if refused.IsZero() {
+				refused = time.Now()
+				return core.OutcomeNone, &channels.Error{Class: core.FailureRateLimited, RetryAfter: away, Whole: true}
+			}
+			return core.OutcomeReplaced, nil
+		})
+		for i := range 20 {
+			h.store.decide(fmt.Sprintf("a%02d", i))
+		}
+		for i := range 5 {
+			id := fmt.Sprintf("new%d", i)
+			h.store.ask(id, to(id, id))
+		}
+		h.pass(time.Minute)
+		for _, c := range h.channel.made() {
+			require.False(t, c.at.After(refused) && c.at.Before(refused.Add(away)), "%s %s after the refusal", c.op, c.at.Sub(refused))
+		}
+		require.Equal(t, core.DeliveryOpen, h.store.row("new4").State)
+		require.Equal(t, 20, h.metric("sayso_deliveries_closed_total", "channel", "telegram", "outcome", "replaced"))
 	})
 }

@@ -35,8 +35,9 @@ func (t *turn) sendCard(ctx context.Context, fresh bool) {
 }
 
 // begin writes, before the first byte, what the call will show, and checks fence
-// and lease in the same write and once more after it. It reports false when the
-// call must not be made; the turn is then over.
+// and lease in the same write and once more after it, and whether the platform has
+// told to stay away meanwhile. It reports false when the call must not be made; the
+// turn is then over.
 func (t *turn) begin(ctx context.Context, r channels.Rendered, edit bool) bool {
 	return t.beginAs(ctx, core.BeginSend{
 		ShownHash: t.a.ActionHash, Offered: r.Offered, ShownComplete: r.Complete, KeyID: r.KeyID, Edit: edit,
@@ -65,6 +66,10 @@ func (t *turn) beginAs(ctx context.Context, b core.BeginSend) bool {
 	}
 	if !t.leaseHolds() {
 		t.notSent(ctx, core.ReleaseDelivery{})
+		return false
+	}
+	if d := t.w.blocks.remaining(t.ref, t.address); d > 0 { // Told while this row waited for its place.
+		t.notSent(ctx, core.ReleaseDelivery{RetryIn: ceilMillis(d)})
 		return false
 	}
 	return true
