@@ -48,7 +48,7 @@ type Request struct {
 type Traffic struct {
 	Requests []Request // Oldest first.
 	Refused  int       // Told "too many" of the fake's own accord.
-	Early    int       // Came before a retry_after had passed, and were refused for it.
+	Early    int       // Came before a retry_after had passed, and were not under way when it was told.
 }
 
 // Limiter keeps Limits. It is safe for concurrent use; its zero value lets all in and
@@ -58,13 +58,20 @@ type Limiter struct {
 
 	mu      sync.Mutex
 	taken   map[string][]time.Time // Of each limit, the requests within its last span.
-	until   map[string]time.Time   // Who was told to stay away.
+	away    map[string]away        // Who was told to stay away.
 	traffic Traffic
 }
 
+// away is what somebody was told.
+type away struct{ told, until time.Time }
+
+// underWay is how long a refusal may take until everybody knows of it: requests that
+// come before are refused as well, but nobody is to blame.
+const underWay = 100 * time.Millisecond
+
 // NewLimiter makes a limiter.
 func NewLimiter(l Limits) *Limiter {
-	return &Limiter{limits: l, taken: map[string][]time.Time{}, until: map[string]time.Time{}}
+	return &Limiter{limits: l, taken: map[string][]time.Time{}, away: map[string]away{}}
 }
 
 // What a request counts for, and what can be closed to it. A chat has its own name.
@@ -83,16 +90,8 @@ func (l *Limiter) Admit(r Request, scripted time.Duration) (wait time.Duration, 
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	key := ""
-	if wait = l.early(r); wait > 0 {
-		l.traffic.Early++
-		whole = l.until[keyAccount].After(r.At)
-	} else if wait, key = l.over(r); wait > 0 {
-		l.traffic.Refused++
-		whole = key == keyAccount
-		l.until[key] = r.At.Add(wait)
-	} else if wait = scripted; wait > 0 {
-		l.until[l.closes(r)] = r.At.Add(wait)
+	if wait, whole = l.early(r); wait == 0 {
+		wait, whole = l.judge(r, scripted)
 	}
 	r.Refused = wait > 0
 	l.traffic.Requests = append(l.traffic.Requests, r)
@@ -116,9 +115,33 @@ func (l *Limiter) closes(r Request) string {
 	return keyChat + r.Chat
 }
 
-// early is how long the request should still have stayed away.
-func (l *Limiter) early(r Request) time.Duration {
-	return max(l.until[keyAccount].Sub(r.At), l.until[l.closes(r)].Sub(r.At), 0)
+// early is how long the request should still have stayed away, and whether that is
+// about the whole account.
+func (l *Limiter) early(r Request) (wait time.Duration, whole bool) {
+	key := l.closes(r)
+	if l.away[keyAccount].until.After(l.away[key].until) {
+		key = keyAccount
+	}
+	a := l.away[key]
+	wait = a.until.Sub(r.At)
+	if wait > 0 && r.At.Sub(a.told) > underWay {
+		l.traffic.Early++
+	}
+	return max(wait, 0), key == keyAccount
+}
+
+// judge counts a request that may come, and notes from what it is told to stay away.
+func (l *Limiter) judge(r Request, scripted time.Duration) (wait time.Duration, whole bool) {
+	wait, key := l.over(r)
+	if wait > 0 {
+		l.traffic.Refused++
+	} else {
+		wait, key = scripted, l.closes(r)
+	}
+	if wait > 0 {
+		l.away[key] = away{r.At, r.At.Add(wait)}
+	}
+	return wait, wait > 0 && key == keyAccount
 }
 
 // over counts the request, or returns how long it must stay away and what is closed.

@@ -50,7 +50,7 @@ func TestLimitOfTheAccount(t *testing.T) {
 		wait, all := l.Admit(fakes.Request{Chat: "b", At: time.Unix(1_000, 0)}, 0)
 		require.Equal(t, time.Second, wait)
 		require.Equal(t, whole, all)
-		admit(l, fakes.Request{Chat: "c"}, 100*time.Millisecond)
+		admit(l, fakes.Request{Chat: "c"}, 200*time.Millisecond)
 		early := 0
 		if whole {
 			early = 1
@@ -67,6 +67,11 @@ func TestScriptedRefusalIsWatched(t *testing.T) {
 	require.Equal(t, []time.Duration{time.Second, 0}, admit(l, fakes.Request{Chat: "a"}, time.Second, 2*time.Second))
 	require.Equal(t, 1, l.Traffic().Early)
 	require.Equal(t, 0, l.Traffic().Refused)
+
+	wait, _ = l.Admit(fakes.Request{Chat: "b", At: time.Unix(1_000, 0)}, 2*time.Second)
+	require.Equal(t, 2*time.Second, wait)
+	require.Equal(t, []time.Duration{1950 * time.Millisecond}, admit(l, fakes.Request{Chat: "b"}, 50*time.Millisecond), "refused all the same")
+	require.Equal(t, 1, l.Traffic().Early, "it was under way")
 }
 
 func TestNoLimitsNoRefusals(t *testing.T) {
