@@ -259,7 +259,7 @@ type Run struct {
 
 // Hint says "look again": it carries no facts and may be dropped or repeated.
 type Hint struct {
-	ApprovalID string
+	ApprovalID string // Or "lease/" and the name of a lease that was given up.
 	Revision   int64
 	Deliveries bool // Deliveries of this approval may be due.
 }

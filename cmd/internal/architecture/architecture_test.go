@@ -155,6 +155,13 @@ var rules = []rule{
 			})
 		},
 	},
+	{
+		"what one replica does at a time knows no store and no bus, only their ports",
+		func(p string) bool { return p == "core/leases" || p == "core/events" },
+		func(_ graph, p pkg) string {
+			return first(p.Imports, func(d string) bool { return under(local(d), "core/store") || under(local(d), "core/bus") })
+		},
+	},
 }
 
 // layer orders the packages of the card's way out and in; -1 is outside of it.
@@ -253,6 +260,7 @@ func TestRulesCanFail(t *testing.T) {
 		rules[9].name:  {ImportPath: at("cmd/sayso"), Deps: []string{at("core/store/postgres/pgserver")}},
 		rules[10].name: {ImportPath: at("core/policy"), Imports: []string{"os"}},
 		rules[11].name: {ImportPath: at("deliveries"), Imports: []string{at("core/bus/redis")}},
+		rules[12].name: {ImportPath: at("core/events"), Imports: []string{at("core/store/postgres")}},
 	}
 	require.Len(t, bad, len(rules))
 	for _, r := range rules {
