@@ -52,7 +52,17 @@ var ErrMissing = errors.New("PostgreSQL's server is not installed: install the p
 
 // Start makes and starts a server. It stops with Close, and with this process at
 // the latest. Errors: ErrMissing; any other is of the system or of initdb.
-func Start(ctx context.Context, o Options) (*Server, error) {
+func Start(ctx context.Context, o Options) (*Server, error) { return start(ctx, o, "") }
+
+// Standby starts another server that follows this one, asynchronously, until it is
+// told to pg_promote or this one is gone. Its settings are those of the primary, or
+// larger.
+func (s *Server) Standby(ctx context.Context, o Options) (*Server, error) {
+	return start(ctx, o, s.folder)
+}
+
+// start makes a server of its own, or one that follows the server in a folder.
+func start(ctx context.Context, o Options, primary string) (*Server, error) {
 	bin, err := binaries()
 	if err != nil {
 		return nil, err
@@ -67,7 +77,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	}
 	ctx, end := context.WithTimeout(ctx, startLimit)
 	defer end()
-	if err := s.run(ctx, o); err != nil {
+	if err := s.run(ctx, o, primary); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -133,8 +143,11 @@ func binaries() (string, error) {
 
 // leashed runs the arguments after it as a child, stops it when standard input
 // ends, and removes the folder that is the first of them.
-const leashed = `folder=$1; shift; bin=$1; shift
-"$bin/initdb" -D "$folder/data" -U ` + superuser + ` -A trust -E UTF8 --no-sync >"$folder/log" 2>&1 || { cat "$folder/log" >&2; rm -rf "$folder"; exit 1; }
+const leashed = `folder=$1; shift; bin=$1; shift; primary=$1; shift
+if [ -n "$primary" ]
+then "$bin/pg_basebackup" -D "$folder/data" -h "$primary" -U ` + superuser + ` -R -c fast --no-sync
+else "$bin/initdb" -D "$folder/data" -U ` + superuser + ` -A trust -E UTF8 --no-sync
+fi >"$folder/log" 2>&1 || { cat "$folder/log" >&2; rm -rf "$folder"; exit 1; }
 "$bin/postgres" -D "$folder/data" "$@" </dev/null >>"$folder/log" 2>&1 &
 server=$!
 cat >/dev/null
@@ -143,7 +156,7 @@ wait "$server"
 rm -rf "$folder"`
 
 // run starts the shell that holds the server, and waits for the server.
-func (s *Server) run(ctx context.Context, o Options) error {
+func (s *Server) run(ctx context.Context, o Options, primary string) error {
 	settings := []string{
 		"listen_addresses=", "unix_socket_directories=" + s.folder, "max_connections=300", "shared_buffers=64MB",
 		"deadlock_timeout=100ms", "log_min_messages=fatal",
@@ -151,7 +164,7 @@ func (s *Server) run(ctx context.Context, o Options) error {
 	if !o.Durable {
 		settings = append(settings, "fsync=off", "full_page_writes=off")
 	}
-	args := []string{"-c", leashed, "sh", s.folder, s.bin}
+	args := []string{"-c", leashed, "sh", s.folder, s.bin, primary}
 	for _, setting := range append(settings, o.Settings...) {
 		args = append(args, "-c", setting)
 	}
