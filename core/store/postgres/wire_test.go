@@ -212,3 +212,35 @@ func TestALostCommit(t *testing.T) {
 		conn.Release()
 	}
 }
+
+// A claim takes as many round trips for many rows as for one: looking (the clock and
+// what is due next), begin, read, lease, what is due next, commit. While nothing is due
+// it looks only.
+func TestAClaimIsBounded(t *testing.T) {
+	t.Parallel()
+	w := &wire{}
+	s := opened(t, func(c *Config) { c.Dial, c.MaxConns = w.dial, 1 })
+	claim := core.ClaimDue{
+		Worker: "w", Accounts: []core.AccountRef{{Channel: core.SurfaceTelegram, Account: "bot"}}, Limit: core.MaxPage, Lease: core.Millis(core.DeliveryLease.Milliseconds()),
+	}
+	turns := func(rows int) int64 {
+		before := w.turns.Load()
+		works, _, err := s.ClaimDue(t.Context(), claim)
+		require.NoError(t, err)
+		require.Len(t, works, rows)
+		return w.turns.Load() - before
+	}
+	ask := func(n int, chats ...string) {
+		_, err := s.Create(t.Context(), draft(n, chats...))
+		require.NoError(t, err)
+	}
+	ask(1, "chat-1")
+	turns(1) // The connection knows the statements now.
+	require.Equal(t, int64(1), turns(0), "nothing is due")
+	ask(2, "chat-1")
+	require.Equal(t, int64(6), turns(1), "one row")
+	for n := range 10 {
+		ask(3+n, "chat-1", "chat-2", "chat-3")
+	}
+	require.Equal(t, int64(6), turns(30), "thirty rows")
+}

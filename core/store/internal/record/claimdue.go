@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/saysohq/sayso/core"
 )
@@ -17,16 +18,6 @@ const (
 
 	whereClaimable = `d.due_at IS NOT NULL AND d.due_at <= ?1 AND (d.lease_holder = '' OR d.lease_until <= ?1)`
 	orderClaimable = ` ORDER BY a.status = 'pending', d.due_at, d.id LIMIT ?3`
-
-	// Whoever held the lease before may still be painting: the row is edited once
-	// more when that cannot be any longer, and a send that was under way may have
-	// arrived. A row whose time to settle has come settles with this lease.
-	sqlLeaseDelivery = `UPDATE deliveries SET
-			ambiguous = (ambiguous OR (lease_holder <> '' AND state = 'sending' AND locator = '')),
-			settle_at = CASE WHEN lease_holder <> '' THEN ?4 WHEN settle_at <= ?3 THEN 0 ELSE settle_at END,
-			unsettled = (unsettled OR lease_holder <> ''),
-			lease_holder = ?1, lease_until = ?2, due_at = ?2, fence = fence + 1, updated_at = ?3
-		WHERE id = ?5`
 )
 
 // damagedRetry is when, in ms, a row is looked at again whose approval is damaged:
@@ -37,7 +28,22 @@ const damagedRetry = 10 * 60 * 1_000
 // claimLock passes over rows that somebody else is at: the claim waits for nobody.
 const claimLock = " FOR UPDATE OF d SKIP LOCKED"
 
-const sqlPutAside = `UPDATE deliveries SET due_at = ? WHERE id = ?`
+// leaseStatement leases rows by their ids and shows them as they are then. Whoever held
+// the lease before may still be painting: the row is edited once more when that cannot
+// be any longer, and a send that was under way may have arrived. A row whose time to
+// settle has come settles with this lease.
+func (t *Table) leaseStatement() string {
+	return `UPDATE deliveries SET
+			ambiguous = (ambiguous OR (lease_holder <> '' AND state = 'sending' AND locator = '')),
+			settle_at = CASE WHEN lease_holder <> '' THEN ?4 WHEN settle_at <= ?3 THEN 0 ELSE settle_at END,
+			unsettled = (unsettled OR lease_holder <> ''),
+			lease_holder = ?1, lease_until = ?2, due_at = ?2, fence = fence + 1, updated_at = ?3
+		WHERE id IN ` + strings.ReplaceAll(t.TextsIn, "%s", "?5") + ` RETURNING ` + strings.ReplaceAll(deliveryColumns, "d.", "")
+}
+
+func (t *Table) putAsideStatement() string {
+	return `UPDATE deliveries SET due_at = ?1 WHERE id IN ` + strings.ReplaceAll(t.TextsIn, "%s", "?2")
+}
 
 // laneCondition narrows due work to a lane.
 func laneCondition(l core.DeliveryLane) (string, error) {
@@ -76,12 +82,9 @@ func (s *Store) ClaimDue(ctx context.Context, c core.ClaimDue) ([]core.Work, cor
 	if err != nil || c.Worker == "" || c.Limit < 1 || c.Lease <= 0 {
 		return nil, 0, fmt.Errorf("claim deliveries: %w", core.Invalid("claim", "needs a worker, a known lane, a limit and a lease"))
 	}
-	now, err := s.db.Now(ctx)
-	if err != nil {
-		return nil, 0, fmt.Errorf("claim deliveries: %w", err)
-	}
 	var next core.Millis
-	if err := s.read(ctx).One(s.rows.nextDue+lane, []any{int64(now), accounts}, &next); err != nil {
+	now, err := s.read(ctx).Dated(s.rows.nextDue+lane, []any{accounts}, func(scan Row) error { return scan((*int64)(&next)) })
+	if err != nil {
 		return nil, 0, fmt.Errorf("claim deliveries: %w", err)
 	}
 	if !next.Reached(now) {
@@ -115,6 +118,7 @@ func accountsJSON(accounts []core.AccountRef) (string, error) {
 	return *s, nil
 }
 
+// claimDue takes as many statements for many rows as for one.
 func (t *tx) claimDue(c core.ClaimDue, lane, accounts string) (dueWork, error) {
 	var due dueWork
 	limit := min(c.Limit, MaxBackground)
@@ -124,26 +128,50 @@ func (t *tx) claimDue(c core.ClaimDue, lane, accounts string) (dueWork, error) {
 		if err != nil {
 			return dueWork{}, err
 		}
+		if err := t.putAside(damaged); err != nil {
+			return dueWork{}, err
+		}
 		for _, w := range damaged {
-			if _, err := t.Exec(sqlPutAside, int64(t.now+damagedRetry), w.Delivery.ID); err != nil {
-				return dueWork{}, err
-			}
 			if w.Approval.Status == core.StatusPending && !slices.Contains(due.damaged, w.Approval.ID) {
 				due.damaged = append(due.damaged, w.Approval.ID)
 			}
 		}
-		for i := range works {
-			if err := t.lease(&works[i], c.Worker, c.Lease); err != nil {
-				return dueWork{}, err
-			}
+		if err := t.lease(works, c.Worker, c.Lease); err != nil {
+			return dueWork{}, err
 		}
 		due.works = append(due.works, works...)
 		if len(damaged) == 0 {
 			break
 		}
 	}
-	err := t.One(t.rows.nextDue+lane, []any{int64(t.now), accounts}, &due.next)
+	err := t.One(t.rows.nextDue+lane, []any{accounts}, (*int64)(&due.next))
 	return due, err
+}
+
+// putAside makes rows due later.
+func (t *tx) putAside(works []core.Work) error {
+	if len(works) == 0 {
+		return nil
+	}
+	ids, err := idsOf(works)
+	if err != nil {
+		return err
+	}
+	_, err = t.Exec(t.rows.putAside, int64(t.now+damagedRetry), ids)
+	return err
+}
+
+// idsOf lists the rows of works as JSON.
+func idsOf(works []core.Work) (string, error) {
+	ids := make([]string, len(works))
+	for i := range works {
+		ids[i] = works[i].Delivery.ID
+	}
+	list, err := encodeJSON(ids)
+	if err != nil {
+		return "", core.Invalid("delivery", "must be text")
+	}
+	return *list, nil
 }
 
 // claimable reads due rows with their approvals, and those that are damaged as far as
@@ -169,14 +197,35 @@ func (t *tx) claimable(query string, args ...any) (works, damaged []core.Work, e
 	return works, damaged, err
 }
 
-// lease takes the row for the worker and shows it as it is then.
-func (t *tx) lease(w *core.Work, worker string, length core.Millis) error {
-	settle := t.now.Add(core.CallTimeout + core.SettleMargin)
-	_, err := t.Exec(sqlLeaseDelivery, worker, int64(t.now+length), int64(t.now), int64(settle), w.Delivery.ID)
+// lease takes the rows for the worker and shows them as they are then.
+func (t *tx) lease(works []core.Work, worker string, length core.Millis) error {
+	if len(works) == 0 {
+		return nil
+	}
+	ids, err := idsOf(works)
 	if err != nil {
 		return err
 	}
-	r, err := deliveryOf(t, sqlDelivery, w.Delivery.ID)
-	w.Delivery = r.d
-	return err
+	leased := make(map[string]core.Delivery, len(works))
+	settle := t.now.Add(core.CallTimeout + core.SettleMargin)
+	args := []any{worker, int64(t.now + length), int64(t.now), int64(settle), ids}
+	err = t.Returning(t.rows.lease, args, func(scan Row) error {
+		var r deliveryRow
+		if err := scan(r.dest()...); err != nil {
+			return err
+		}
+		leased[r.d.ID] = r.d
+		return r.decode()
+	})
+	if err != nil {
+		return err
+	}
+	for i := range works {
+		d, ok := leased[works[i].Delivery.ID]
+		if !ok { // It is locked since it was read.
+			return fmt.Errorf("lease delivery: %w", core.ErrConflict)
+		}
+		works[i].Delivery = d
+	}
+	return nil
 }
