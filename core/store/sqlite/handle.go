@@ -121,7 +121,7 @@ func (h *handle) each(query string, args []any, fn func(scan record.Row) error) 
 }
 
 // bind gives a statement one argument: text, a whole number, yes or no, bytes, or
-// nothing, and pointers to them that may be nil.
+// nothing, or a pointer to it; one to text may be nil.
 func bind(stmt *sqlite.Stmt, i int, arg any) error {
 	switch v := arg.(type) {
 	case nil:
@@ -142,6 +142,12 @@ func bind(stmt *sqlite.Stmt, i int, arg any) error {
 		} else {
 			stmt.BindText(i, *v)
 		}
+	case **string:
+		return bind(stmt, i, *v)
+	case *int64:
+		stmt.BindInt64(i, *v)
+	case *bool:
+		stmt.BindBool(i, *v)
 	default:
 		return bindKind(stmt, i, reflect.ValueOf(arg))
 	}

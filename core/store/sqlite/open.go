@@ -33,7 +33,7 @@ type Config struct {
 	Ended func(core.Approval)
 	// AllowSealed opens a sealed backup, for the restore that unseals it.
 	AllowSealed bool
-	// ReadConns bounds the read pool; 0 means 8.
+	// ReadConns bounds the read pool; 0 means 4, or as many as there are processors.
 	ReadConns int
 
 	faults faults
@@ -60,7 +60,7 @@ type Store struct {
 
 const (
 	busyTimeout      = 5 * time.Second
-	defaultReadConns = 8
+	defaultReadConns = 4 // A read that finds its pages in memory needs a processor, not a place to wait.
 )
 
 // writerPragmas set up the writer's connection. Pragmas belong to a connection.
@@ -72,6 +72,7 @@ func writerPragmas() []string {
 		"temp_store = MEMORY",           // Savepoints journal in memory, not in a temporary file.
 		"cache_size = -16000",           // KiB: a full batch fits.
 		"journal_size_limit = 67108864", // Bytes that the log keeps after a burst.
+		"wal_autocheckpoint = 0",        // Not inside of a commit: see checkpointer.
 	}
 }
 
@@ -142,10 +143,10 @@ func (s *Store) open(ctx context.Context, cfg Config) error {
 	}
 	conns := cfg.ReadConns
 	if conns <= 0 {
-		conns = defaultReadConns
+		conns = max(defaultReadConns, runtime.GOMAXPROCS(0))
 	}
 	s.readers = newReaders(conns, func() (*handle, error) { return openHandle(cfg.Path, readerPragmas()) })
-	s.writer = &writer{path: cfg.Path, clock: s.clock, log: s.log, faults: &cfg.faults}
+	s.writer = &writer{path: cfg.Path, clock: s.clock, log: s.log, faults: &cfg.faults, checkpoints: newCheckpointer(cfg.Path, s.log)}
 	var err error
 	if s.writer.conn, err = connect(cfg.Path, s.writer.faults); err != nil {
 		return err
@@ -191,6 +192,12 @@ func (s *Store) Run(ctx context.Context) error {
 	defer close(s.ended)
 	defer s.queue.fail()
 	defer s.queue.close()
+
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	moving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	beside.Go(func() { s.writer.checkpoints.run(moving) })
 
 	jobs := make([]*job, 0, maxBatch)
 	for {

@@ -24,6 +24,9 @@ type writer struct {
 	log    *slog.Logger
 	faults *faults
 	batch  int64 // Marker of the last batch known to be committed.
+
+	checkpoints *checkpointer
+	unmoved     int // Writes since it was told last.
 }
 
 var (
@@ -41,7 +44,18 @@ var (
 // savepoints: each would copy every page that its write touches, a tenth of what a
 // decision costs. Where a write does fail after a change, the batch is undone and
 // run again with them; if the transaction is lost even so, one by one.
-func (w *writer) serve(jobs []*job) { w.together(jobs, false) }
+func (w *writer) serve(jobs []*job) {
+	w.together(jobs, false)
+	if w.unmoved += len(jobs); w.unmoved >= checkpointEvery {
+		w.unmoved = 0
+		w.checkpoints.due()
+	}
+	if w.conn != nil && w.checkpoints.long.CompareAndSwap(true, false) { // Everybody has the answer.
+		if _, err := checkpoint(w.conn.handle); err != nil {
+			w.checkpoints.failed(err)
+		}
+	}
+}
 
 func (w *writer) together(jobs []*job, savepoints bool) {
 	if err := w.begin(); err != nil {

@@ -15,10 +15,8 @@ type column struct {
 	name string
 	// kind is its type where a database wants to be told: text, bigint, boolean, json.
 	kind string
-	// dest is where a read puts the value.
-	dest func(r *approvalRow) any
-	// value is what a write stores.
-	value func(r *approvalRow) any
+	// at points to the value in a row: there a read puts it, and a write finds it.
+	at func(r *approvalRow) any
 }
 
 // approvalRow is an approval with the JSON of its lists on the way in or out.
@@ -36,8 +34,7 @@ type approvalRow struct {
 func text(name string, at func(a *core.Approval) *string) column {
 	return column{
 		name: name, kind: "text",
-		dest:  func(r *approvalRow) any { return at(&r.a) },
-		value: func(r *approvalRow) any { return *at(&r.a) },
+		at: func(r *approvalRow) any { return at(&r.a) },
 	}
 }
 
@@ -45,8 +42,7 @@ func text(name string, at func(a *core.Approval) *string) column {
 func number(name string, at func(a *core.Approval) *int64) column {
 	return column{
 		name: name, kind: "bigint",
-		dest:  func(r *approvalRow) any { return at(&r.a) },
-		value: func(r *approvalRow) any { return *at(&r.a) },
+		at: func(r *approvalRow) any { return at(&r.a) },
 	}
 }
 
@@ -54,8 +50,7 @@ func number(name string, at func(a *core.Approval) *int64) column {
 func flag(name string, at func(a *core.Approval) *bool) column {
 	return column{
 		name: name, kind: "boolean",
-		dest:  func(r *approvalRow) any { return at(&r.a) },
-		value: func(r *approvalRow) any { return *at(&r.a) },
+		at: func(r *approvalRow) any { return at(&r.a) },
 	}
 }
 
@@ -63,8 +58,7 @@ func flag(name string, at func(a *core.Approval) *bool) column {
 func list[T any](name string, at func(r *approvalRow) *T) column {
 	return column{
 		name: name, kind: "json",
-		dest:  func(r *approvalRow) any { return at(r) },
-		value: func(r *approvalRow) any { return *at(r) },
+		at: func(r *approvalRow) any { return at(r) },
 	}
 }
 
@@ -164,28 +158,42 @@ func grantColumns() []column {
 	}
 }
 
-func values(columns []column, r *approvalRow) []any {
-	args := make([]any, len(columns), len(columns)+4) // And those of the condition.
+// rowBuffer is a row with the pointers to all of its columns. To make one costs as
+// much as to read a row into it, so that buffers are used again.
+type rowBuffer struct {
+	row approvalRow
+	at  []any // By column, in the order of Table.all.
+}
+
+func newRowBuffer(columns []column) *rowBuffer {
+	b := &rowBuffer{at: make([]any, len(columns), len(columns)+16)} // Some reads have more columns behind.
 	for i, c := range columns {
-		args[i] = c.value(r)
+		b.at[i] = c.at(&b.row)
 	}
-	return args
+	return b
+}
+
+// buffer lends an empty row buffer; done gives it back. What it points to must not be
+// used after that.
+func (t *Table) buffer() (b *rowBuffer, done func()) {
+	b = t.buffers.Get().(*rowBuffer) //nolint:forcetypeassert // The pool holds nothing else.
+	return b, func() {
+		b.row = approvalRow{} // Content is not kept, and no list is shared with the next row.
+		t.buffers.Put(b)
+	}
 }
 
 // scanWith is Scan for rows with further columns behind the approval's.
 func (t *Table) scanWith(scan Row, more ...any) (core.Approval, error) {
-	var r approvalRow
-	dest := make([]any, len(t.all), len(t.all)+len(more))
-	for i, c := range t.all {
-		dest[i] = c.dest(&r)
-	}
-	if err := scan(append(dest, more...)...); err != nil {
+	b, done := t.buffer()
+	defer done()
+	if err := scan(append(b.at, more...)...); err != nil {
 		return core.Approval{}, err
 	}
-	if err := r.decode(); err != nil {
-		return r.a, err
+	if err := b.row.decode(); err != nil {
+		return b.row.a, err
 	}
-	return r.a, r.a.Check()
+	return b.row.a, b.row.a.Check()
 }
 
 func (r *approvalRow) decode() error {
@@ -259,13 +267,15 @@ func (t *Table) Columns() (names, types []string) {
 	return names, types
 }
 
-// Values is a whole row as it is stored. Errors: core.ErrInvalid.
+// Values is a whole row as it is stored: pointers to its columns. Errors:
+// core.ErrInvalid.
 func (t *Table) Values(a *core.Approval) ([]any, error) {
-	row := approvalRow{a: *a}
-	if err := row.encode(); err != nil {
+	b := newRowBuffer(t.all)
+	b.row.a = *a
+	if err := b.row.encode(); err != nil {
 		return nil, err
 	}
-	return values(t.all, &row), nil
+	return b.at, nil
 }
 
 // Scan reads one row of Names and checks it. A row that the state machine cannot

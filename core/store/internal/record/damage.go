@@ -28,11 +28,11 @@ func (t *tx) bury(broken *core.Approval) (core.Approval, error) {
 	if err := grave.Check(); err != nil {
 		return core.Approval{}, fmt.Errorf("end damaged approval: %w", err)
 	}
-	row := approvalRow{a: grave}
-	if err := row.encode(); err != nil {
+	row, err := t.rows.Values(&grave)
+	if err != nil {
 		return core.Approval{}, err
 	}
-	n, err := t.Exec(t.rows.burial(), append(values(t.rows.all[1:], &row), grave.ID)...)
+	n, err := t.Exec(t.rows.burial(), append(row[1:], grave.ID)...)
 	if err == nil && n == 0 {
 		err = core.ErrConflict
 	}

@@ -46,7 +46,7 @@ func (t *Table) Hot() map[string]Statement {
 		"lease":           one(t.lease, "w", now, now, now, "[]"),
 		"mark due":        one(t.markDue, now, "x", int64(core.TellAfter)),
 		"await answer":    one(t.awaitAnswer, now, "d", "x"),
-		"decide":          one(t.endBy.query, append(values(t.endBy.columns, &approvalRow{}), "x", now, "p", now)...),
+		"decide":          one(t.endBy.query, t.endBy.args(newRowBuffer(t.all), "x", now, []any{"p", now})...),
 		"click":           one(sqlDeliveryAt, "telegram", "b", "l"),
 		"adopt":           one(sqlAdoptable, "x", "telegram", "b", "a", "l"),
 		"event":           one(t.InsertEvent, "x", now, "t", "r", "", now, "{}"),

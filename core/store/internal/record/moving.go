@@ -31,13 +31,11 @@ func (t *Table) MovingNames() string { return t.moving.names }
 // ScanMoving reads one row of MovingNames into a copy of the row as it was read
 // before, and checks what comes of it. Errors: those of Scan.
 func (t *Table) ScanMoving(scan Row, seen *core.Approval) (core.Approval, error) {
-	r := approvalRow{a: *seen}
-	dest := make([]any, len(t.moving.columns))
-	for i, c := range t.moving.columns {
-		dest[i] = c.dest(&r)
-	}
-	if err := scan(dest...); err != nil {
+	b, done := t.buffer()
+	defer done()
+	b.row.a = *seen
+	if err := scan(b.at[len(t.all)-len(t.moving.columns):]...); err != nil { // They stand last.
 		return core.Approval{}, err
 	}
-	return r.a, r.a.Check()
+	return b.row.a, b.row.a.Check()
 }

@@ -3,6 +3,7 @@ package record
 import (
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Locking ends a read of rows that a write is about to change or to rely on.
@@ -20,6 +21,8 @@ type Table struct {
 	names  string // All columns of approvals, qualified with "a.".
 	insert string
 	moving moving
+
+	buffers sync.Pool // Of *rowBuffer.
 
 	// The three ways in which a row moves: its end, its end if the person is as seen,
 	// and what becomes of its grant.
@@ -47,13 +50,17 @@ type Table struct {
 func newTable(d Dialect) *Table {
 	stamps, outcome, grant := stampColumns(), outcomeColumns(), grantColumns()
 	t := &Table{Dialect: d, all: slices.Concat(fixedColumns(), stamps, outcome, grant), moving: newMoving()}
+	t.buffers.New = func() any { return newRowBuffer(t.all) }
 	names, qualified := make([]string, len(t.all)), make([]string, len(t.all))
 	for i, c := range t.all {
 		names[i], qualified[i] = c.name, "a."+c.name
 	}
 	t.names = strings.Join(qualified, ", ")
 	t.insert = "INSERT INTO approvals (" + strings.Join(names, ", ") + ") VALUES (?" + strings.Repeat(", ?", len(names)-1) + ")"
-	t.end, t.grant = newChange(stamps, outcome, grant[:2]), newChange(stamps, grant)
+	// The three groups stand behind each other in t.all.
+	first, ends := len(t.all)-len(grant)-len(outcome)-len(stamps), len(t.all)-len(grant)
+	t.end = newChange(t.all, span(first, ends+2))
+	t.grant = newChange(t.all, append(span(first, first+len(stamps)), span(ends, len(t.all))...))
 	t.endBy = change{columns: t.end.columns, query: t.end.query + whereAsSeen}
 	t.byID, t.byRef, t.byKey = t.selectWhere(whereID), t.selectWhere(whereRef), t.selectWhere(whereKey)
 	t.lockByID = t.locking(t.byID, forUpdate)
@@ -71,19 +78,35 @@ func newTable(d Dialect) *Table {
 // change is a guarded write of some columns of one row. Columns that stay as they are
 // are left out: each costs a parameter, and the checks that name it.
 type change struct {
-	columns []column
+	columns []int // In the order of Table.all.
 	query   string
 }
 
 // newChange builds a change. Its condition is the last of its parameters.
-func newChange(groups ...[]column) change {
-	c := change{columns: slices.Concat(groups...)}
-	sets := make([]string, len(c.columns))
-	for i, column := range c.columns {
-		sets[i] = column.name + " = ?"
+func newChange(all []column, columns []int) change {
+	sets := make([]string, len(columns))
+	for i, c := range columns {
+		sets[i] = all[c].name + " = ?"
 	}
-	c.query = "UPDATE approvals SET " + strings.Join(sets, ", ") + " WHERE id = ? AND revision = ?"
-	return c
+	return change{columns, "UPDATE approvals SET " + strings.Join(sets, ", ") + " WHERE id = ? AND revision = ?"}
+}
+
+// args are the arguments of a change; guard has those of its further conditions.
+func (c change) args(b *rowBuffer, id string, revision int64, guard []any) []any {
+	args := make([]any, 0, len(c.columns)+2+len(guard))
+	for _, i := range c.columns {
+		args = append(args, b.at[i])
+	}
+	return append(append(args, id, revision), guard...)
+}
+
+// span lists the numbers from first up to and without end.
+func span(first, end int) []int {
+	all := make([]int, 0, end-first)
+	for i := first; i < end; i++ {
+		all = append(all, i)
+	}
+	return all
 }
 
 // selectWhere builds a read of whole rows.

@@ -83,8 +83,10 @@ func (t *tx) put(a *core.Approval, c change, card bool, guard ...any) (bool, err
 	if a.Check() != nil { // What was asked for cannot be; the stored row is sound.
 		return false, fmt.Errorf("change approval: %w", core.ErrInvalid)
 	}
-	args := append(values(c.columns, &approvalRow{a: *a}), a.ID, before)
-	n, err := t.Exec(c.query, append(args, guard...)...)
+	b, done := t.rows.buffer()
+	defer done()
+	b.row.a = *a
+	n, err := t.Exec(c.query, c.args(b, a.ID, before, guard)...)
 	return n == 1, err
 }
 
