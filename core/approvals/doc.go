@@ -9,7 +9,8 @@
 //     store one command: row, event and planned deliveries in one transaction.
 //  2. A waiter registers, reads the row, and only then waits: for a hint, for the
 //     deadline, or for the slow re-read that makes every hint optional. It always
-//     answers from the row.
+//     answers from the row. Where hints were lost, all who wait are looked at
+//     together, and they read again whose row has changed.
 //  3. Resolve finds and authorises (unknown and unauthorised are one answer),
 //     checks kind, offer, what the surface had shown and the hash, and hands the
 //     store one guarded write. Whoever loses gets the record as it is.

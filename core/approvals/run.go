@@ -24,7 +24,8 @@ func (s *Service) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	wg.Go(func() { s.keepUp(ctx) })
-	return s.deps.Hints.Subscribe(ctx, s.waiters.look)
+	wg.Go(func() { s.catchUp(ctx) })
+	return s.deps.Hints.Subscribe(ctx, s.hear)
 }
 
 // keepUp does what only time brings, when it is this replica's turn.

@@ -52,6 +52,7 @@ type Store interface {
 	core.Grants
 	core.Runs
 	core.Maintenance
+	core.Watch
 }
 
 // Config holds the service's figures. The zero value of a field takes its default.
@@ -81,10 +82,11 @@ type Deps struct {
 // Service is the canonical service. It is safe for concurrent use and works on
 // any number of replicas at once.
 type Service struct {
-	cfg      Config
-	deps     Deps
-	waiters  *waiters
-	released atomic.Bool // Nobody waits any more.
+	cfg        Config
+	deps       Deps
+	waiters    *waiters
+	everything chan struct{} // Asks for a look at all that is waited for; capacity 1.
+	released   atomic.Bool   // Nobody waits any more.
 }
 
 // New wires a service; it starts nothing.
@@ -101,7 +103,7 @@ func New(cfg Config, deps Deps) *Service {
 	if cfg.PruneEvery == 0 {
 		cfg.PruneEvery = 10 * time.Minute
 	}
-	return &Service{cfg: cfg, deps: deps, waiters: newWaiters()}
+	return &Service{cfg: cfg, deps: deps, waiters: newWaiters(), everything: make(chan struct{}, 1)}
 }
 
 // publish tells everyone to look again. It happens after the commit, may be lost,

@@ -69,7 +69,7 @@ type wait struct {
 //go:noinline
 func (s *Service) begin(ctx context.Context, c *core.Caller, r *WaitRequest) *wait {
 	return &wait{
-		waiter: newWaiter(), service: s, ctx: ctx, caller: c, request: r, left: min(r.For, MaxWait),
+		waiter: waiter{wake: make(chan struct{}, 1)}, service: s, ctx: ctx, caller: c, request: r, left: min(r.For, MaxWait),
 	}
 }
 
@@ -117,6 +117,7 @@ func (p *wait) turn() (over bool) {
 			return true
 		}
 	}
+	p.seen.Store(p.a.Revision)
 	p.err = p.arm()
 	p.a = nil // What is read again need not be kept meanwhile.
 	return p.err != nil

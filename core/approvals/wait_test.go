@@ -156,6 +156,26 @@ func TestWaitByReference(t *testing.T) {
 	require.Equal(t, core.StatusDenied, receive(t, waiting).a.Status)
 }
 
+// TestWaitAfterLostHints: what another replica decided, of which nobody here was told,
+// is found by whoever is told that everything may have changed.
+func TestWaitAfterLostHints(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	k.background(k.service.Run)
+	a, b := k.ask(), k.ask()
+	waiting := k.wait(t.Context(), approvals.WaitRequest{Lookup: core.Lookup{ID: a.ID}, For: long})
+	other := k.wait(t.Context(), approvals.WaitRequest{Lookup: core.Lookup{ID: b.ID}, For: long})
+	decided, err := k.store.Decide(t.Context(), core.Decide{ID: a.ID, AttemptID: "elsewhere", To: core.Terminal{
+		Status: core.StatusDenied, Decision: core.DecisionDeny, Reason: core.ReasonUser,
+		ResolverKind: core.ResolverHuman, ResolverID: "ann", Surface: core.SurfacePage, Proof: "session",
+	}})
+	require.NoError(t, err)
+	require.True(t, decided.Applied)
+	k.bus.Publish(t.Context(), core.Hint{})
+	require.Equal(t, core.StatusDenied, receive(t, waiting).a.Status)
+	require.Empty(t, other, "who has nothing new to see still waits")
+}
+
 // TestRelease: a replica that stops answers whoever waits with the record as it is,
 // and whoever still comes.
 func TestRelease(t *testing.T) {

@@ -3,6 +3,7 @@ package approvals
 import (
 	"hash/maphash"
 	"sync"
+	"sync/atomic"
 
 	"github.com/saysohq/sayso/core"
 )
@@ -26,10 +27,9 @@ type waiterShard struct {
 // channel has room for one wake-up: more than one says nothing more.
 type waiter struct {
 	wake       chan struct{}
-	prev, next *waiter // Guarded by the shard.
+	seen       atomic.Int64 // The revision that was read last; 0 before the first.
+	prev, next *waiter      // Guarded by the shard.
 }
-
-func newWaiter() waiter { return waiter{wake: make(chan struct{}, 1)} }
 
 // poke wakes the waiter, now or when it comes to rest.
 func (w *waiter) poke() {

@@ -13,7 +13,11 @@ import (
 func TestWaitersOfOneApproval(t *testing.T) {
 	t.Parallel()
 	for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {1, 0, 2}, {1, 2, 0}} {
-		all, some, other := newWaiters(), [3]waiter{newWaiter(), newWaiter(), newWaiter()}, newWaiter()
+		all, other := newWaiters(), waiter{wake: make(chan struct{}, 1)}
+		var some [3]waiter
+		for i := range some {
+			some[i].wake = make(chan struct{}, 1)
+		}
 		for i := range some {
 			all.register("id", &some[i])
 		}

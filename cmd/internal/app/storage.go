@@ -19,6 +19,7 @@ type record interface {
 	core.Grants
 	core.Runs
 	core.Maintenance
+	core.Watch
 	core.Backlog
 	core.Principals
 	core.Identities
