@@ -30,7 +30,7 @@ type People interface {
 	IdentitiesOf(ctx context.Context, principalIDs ...string) ([]core.Identity, error)
 }
 
-// Deps are what the doctor is made of; all of it is required.
+// Deps are what the doctor is made of; all of it is required but Shared.
 type Deps struct {
 	Channels []channels.Channel
 	Seen     *Seen
@@ -40,6 +40,9 @@ type Deps struct {
 	Clock    core.Clock
 	NewID    func() string // UUIDv7.
 	Logger   *slog.Logger
+	// Shared says that another replica may hear from an account in the place of this
+	// one. Test cards may be pressed anywhere, what is heard is told for this one alone.
+	Shared bool
 }
 
 // Doctor examines the accounts that this process holds. It implements gateway.Doctor
@@ -203,6 +206,9 @@ func (d *Doctor) refresh(found []api.Finding) {
 func (d *Doctor) heard(ref core.AccountRef, found []api.Finding) []api.Finding {
 	h := d.deps.Seen.of(ref)
 	receiving := api.Finding{Channel: ref.Channel, Account: ref.Account, Check: CheckReceiving, Verdict: api.HealthOK}
+	if d.deps.Shared {
+		receiving.Detail = "here, or at another replica"
+	}
 	if h.down != "" {
 		receiving.Verdict, receiving.Detail = api.HealthFailed, h.down
 		receiving.Fix = "The service tries again by itself. If it stays so, its log says since when (\"messenger stopped receiving\")."
@@ -216,6 +222,9 @@ func (d *Doctor) heard(ref core.AccountRef, found []api.Finding) []api.Finding {
 }
 
 func (d *Doctor) lastClick(h hearing) string {
+	if h.click.IsZero() && d.deps.Shared {
+		return "none at this replica since it started, " + stamp(d.deps.Seen.began)
+	}
 	if h.click.IsZero() {
 		return "none since the service started, " + stamp(d.deps.Seen.began)
 	}

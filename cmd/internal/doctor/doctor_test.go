@@ -97,7 +97,7 @@ type world struct {
 	fault   error
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T, edits ...func(*doctor.Deps)) *world {
 	t.Helper()
 	w := &world{
 		bot: &bot{
@@ -111,11 +111,15 @@ func newWorld(t *testing.T) *world {
 	require.NoError(t, err)
 	w.seen.Receives(ref)
 	var ids atomic.Int64
-	w.doctor = doctor.New(doctor.Deps{
+	deps := doctor.Deps{
 		Channels: []channels.Channel{w.bot}, Seen: w.seen, People: w, Prompts: w, Routes: w, Clock: w,
 		NewID:  func() string { return "id-" + strconv.FormatInt(ids.Add(1), 10) },
 		Logger: slog.New(slog.DiscardHandler),
-	})
+	}
+	for _, edit := range edits {
+		edit(&deps)
+	}
+	w.doctor = doctor.New(deps)
 	return w
 }
 
@@ -440,4 +444,17 @@ func TestAPlatformThatHangs(t *testing.T) {
 			"the platform did not answer: no answer came": 4, "time was up before the card could be sent": 2,
 		}, said)
 	})
+}
+
+// Where another replica may hear in the place of this one, silence here is no fault and
+// is not told as if it were everybody's.
+func TestWhatIsHeardAtOneOfSeveralReplicas(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(d *doctor.Deps) { d.Shared = true })
+	e, err := w.doctor.Examine(t.Context(), api.Examine{})
+	require.NoError(t, err)
+	receiving := find(t, e, doctor.CheckReceiving, "")
+	require.Equal(t, api.HealthOK, receiving.Verdict)
+	require.Equal(t, "here, or at another replica", receiving.Detail)
+	require.Equal(t, "none at this replica since it started, 2023-11-14 22:13:20 UTC", find(t, e, doctor.CheckLastClick, "").Detail)
 }
