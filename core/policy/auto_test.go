@@ -101,7 +101,7 @@ func TestOrganisationR55(t *testing.T) {
 	t.Parallel()
 	org := policy.Organisation{
 		AlwaysAsk: []string{"publish"},
-		Ask:       []policy.Force{{Runtimes: []string{"ci"}}, {Runtimes: []string{"lab"}, Classes: []core.Class{core.ClassSend}}},
+		Ask:       []policy.Force{{Runtimes: []string{"ci"}}, {Runtimes: []string{"lab"}, From: core.ClassSend}},
 		Tools: []policy.Tool{
 			{Names: []string{"internal_lookup"}, Class: core.ClassRead},
 			{Names: []string{"Edit"}, Class: core.ClassSend},

@@ -2,9 +2,6 @@ package policy
 
 import "github.com/saysohq/sayso/core"
 
-// classes is how many there are.
-const classes = 4
-
 // rank orders the ladder read < write < send < money (R35). A class that does not
 // exist ranks with the strictest.
 func rank(c core.Class) int {
@@ -17,7 +14,7 @@ func rank(c core.Class) int {
 		return 2
 	case core.ClassMoney:
 	}
-	return classes - 1
+	return 3
 }
 
 // Strictest is the stricter of two classes (R38). An unknown class counts as money.

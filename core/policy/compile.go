@@ -72,8 +72,8 @@ type program struct {
 }
 
 type force struct {
-	in      extent
-	classes [classes]bool // By rank.
+	in   extent
+	from int // The lowest rank that asks.
 }
 
 // compiler builds a Policy and gathers what is wrong with the tables.
@@ -333,18 +333,14 @@ func (c *compiler) organisation(o *Organisation) {
 		if !c.runtimes(at, f.Runtimes) {
 			continue
 		}
-		out := force{in: f.Runtimes}
-		for j, class := range f.Classes {
-			if !class.Valid() || class == core.ClassRead {
-				c.find(FindingClass, fmt.Sprintf("%s.classes[%d]", at, j), "", "must be write, send or money")
-				continue
-			}
-			out.classes[rank(class)] = true
+		from := f.From
+		if from == "" {
+			from = core.ClassWrite
 		}
-		if len(f.Classes) == 0 {
-			out.classes = [classes]bool{1: true, 2: true, 3: true}
+		if !from.Valid() || from == core.ClassRead {
+			c.find(FindingClass, at+".from", "", "must be write, send or money")
 		}
-		c.p.forces = append(c.p.forces, out)
+		c.p.forces = append(c.p.forces, force{in: f.Runtimes, from: rank(from)})
 	}
 }
 
@@ -357,7 +353,7 @@ func (p *Policy) hint(k toolKey, e *entry) {
 }
 
 func (p *Policy) hintAll() {
-	for _, l := range []listing{p.tools, p.floors} {
+	for _, l := range []listing{p.starter, p.tools, p.floors} {
 		for k, e := range l {
 			p.hint(k, e)
 		}

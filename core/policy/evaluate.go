@@ -75,6 +75,11 @@ func evaluate(p *Policy, r *Request, in *Inputs) evaluation {
 		e.end(stepClass, Ask, "no tables could be read")
 		return e
 	}
+	if len(r.Tool) > MaxName || len(r.Operation) > MaxName {
+		e.j = judgement{class: core.ClassMoney, source: "unreadable-name"}
+		e.end(stepClass, Ask, "the name of the tool or its operation is too long to be looked up")
+		return e
+	}
 	e.j = p.judge(r)
 	e.mode = in.Mode
 	if e.mode == "" {
@@ -208,7 +213,7 @@ func (e *evaluation) declined() bool {
 // organisation is step 4 (R55).
 func (e *evaluation) organisation() bool {
 	for i := range e.p.forces {
-		if f := &e.p.forces[i]; f.in.covers(e.r.Runtime) && f.classes[rank(e.j.class)] {
+		if f := &e.p.forces[i]; f.in.covers(e.r.Runtime) && rank(e.j.class) >= f.from {
 			return e.end(stepOrganisation, Ask, "the organisation makes this class ask")
 		}
 	}
@@ -251,8 +256,7 @@ func (e *evaluation) findRule() *Rule {
 	if e.in.Rules.Len() == 0 {
 		return nil
 	}
-	all, n := e.j.targets()
-	for _, t := range all[:n] {
+	for _, t := range e.j.targets() {
 		k := ruleKey{e.r.Runtime, e.r.Agent, e.j.name.full, t.operation, t.value, t.scope}
 		if r := e.in.Rules.find(k, e.j.class, e.in.Now); r != nil {
 			return r

@@ -22,6 +22,7 @@ type judgement struct {
 	operation   string // What rules know the operation by.
 	single      bool   // Exactly that one would run.
 	interpreter *interpreter
+	aims        aims
 }
 
 // command is how a call of kind exec is read where no table describes its tool.
@@ -90,12 +91,12 @@ func (p *Policy) unlisted(r *Request, j *judgement) (core.Class, string) {
 // ground is the class that a call has without the operator's word: under a Force
 // that word can only make stricter.
 func (p *Policy) ground(r *Request, j *judgement, floor *entry) {
-	switch starter := p.starter.lookup(r.Runtime, j.name); {
-	case floor != nil:
-	case starter != nil:
+	starter := p.starter.lookup(r.Runtime, j.name)
+	if starter != nil {
 		by := starter.judge(r, j.document, p)
 		j.raise(by.class, by.source)
-	default:
+	}
+	if starter == nil && floor == nil {
 		j.raise(p.unlisted(r, j))
 	}
 }

@@ -24,21 +24,34 @@ type target struct {
 	value     string
 }
 
-// targets are the rules that would cover the call, from narrow to wide. The same
-// list serves to look rules up and to offer one, so that an accepted offer matches
-// the same call again.
-func (j *judgement) targets() (out [4]target, n int) {
-	add := func(t target) {
-		if n < len(out) {
-			out[n] = t
-			n++
-		}
+// aims are the rules that would cover a call, from narrow to wide.
+type aims struct {
+	all   [4]target
+	n     int
+	known bool
+}
+
+func (a *aims) add(t target) {
+	a.all[a.n] = t
+	a.n++
+}
+
+// targets works the aims out once. The same list serves to look rules up and to
+// offer one, so that an accepted offer matches the same call again.
+func (j *judgement) targets() []target {
+	if !j.aims.known {
+		j.aims.known = true
+		j.aim(&j.aims)
 	}
+	return j.aims.all[:j.aims.n]
+}
+
+func (j *judgement) aim(a *aims) {
 	if j.interpreter != nil { // One exact command, and nothing wider (R70).
 		if hash, ok := j.exact(); ok {
-			add(target{ScopeOperation, hash, hash})
+			a.add(target{ScopeOperation, hash, hash})
 		}
-		return out, n
+		return
 	}
 	operation, sure := j.ruleOperation()
 	if j.entry != nil && sure {
@@ -49,17 +62,16 @@ func (j *judgement) targets() (out [4]target, n int) {
 			}
 			if value, present := j.only(s); present {
 				if value != "" {
-					add(target{s.scope, operation, value})
+					a.add(target{s.scope, operation, value})
 				}
 				break
 			}
 		}
 		if operation != "" {
-			add(target{ScopeOperation, operation, operation})
+			a.add(target{ScopeOperation, operation, operation})
 		}
 	}
-	add(target{scope: ScopeTool})
-	return out, n
+	a.add(target{scope: ScopeTool})
 }
 
 // ruleOperation is the operation as rules know it: the one value of the mapped field.
@@ -181,8 +193,7 @@ func (j *judgement) offer(r *Request) (*core.AlwaysOffer, string) {
 	case j.entry != nil && j.entry.given && len(j.entry.scopes) == 0:
 		return nil, "the table offers no rules for this tool"
 	}
-	all, n := j.targets()
-	for _, t := range all[:n] {
+	for _, t := range j.targets() {
 		if !j.mayOffer(t.scope) {
 			continue
 		}

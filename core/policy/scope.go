@@ -65,7 +65,7 @@ func NormalHost(address string) (string, bool) {
 		return "", false
 	}
 	u, err := url.Parse(address)
-	if err != nil || u.User != nil || u.Opaque != "" || u.Host == "" {
+	if err != nil || u.User != nil || u.Opaque != "" || u.Host == "" || strings.Contains(authority(address), "%") {
 		return "", false
 	}
 	own := ""
@@ -93,6 +93,15 @@ func NormalHost(address string) (string, bool) {
 		}
 	}
 	return host, true
+}
+
+// authority is what stands between the slashes: url.Parse decodes what is in it.
+func authority(address string) string {
+	_, rest, _ := strings.Cut(address, "//")
+	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
+		return rest[:end]
+	}
+	return rest
 }
 
 // wellFormed reports whether host:port is spelled with nothing beside its parts.
@@ -181,8 +190,8 @@ func normalEmail(s string) (string, bool) {
 		return "", false
 	}
 	for i := range len(local) {
-		if c := local[i] | 0x20; !isDigit(local[i]) && (c < 'a' || c > 'z') && !strings.ContainsRune(".!#$&'*+/=?^_`{|}~-", rune(local[i])) {
-			return "", false // Percent signs and exclamation marks once routed mail; the first are refused.
+		if c := local[i] | 0x20; !isDigit(local[i]) && (c < 'a' || c > 'z') && !strings.ContainsRune(".#$&'*+/=?^_`{|}~-", rune(local[i])) {
+			return "", false // Percent and exclamation marks are among them: they once routed mail.
 		}
 	}
 	domain, ok = normalName(domain)

@@ -203,6 +203,8 @@ type Organisation struct {
 // It is scoped by runtime only, because a runtime proves who it is, while it
 // chooses the names of its agents itself.
 type Force struct {
-	Runtimes []string     `json:"runtimes,omitempty"` // Empty: all.
-	Classes  []core.Class `json:"classes,omitempty"`  // Empty: all but read.
+	Runtimes []string `json:"runtimes,omitempty"` // Empty: all.
+	// From is the mildest class that asks; what is stricter asks too, or a table below
+	// could get around it by judging stricter. "" means write: all but reading.
+	From core.Class `json:"from,omitempty"`
 }

@@ -3,7 +3,6 @@ package tables
 import (
 	"go.yaml.in/yaml/v3"
 
-	"github.com/saysohq/sayso/core"
 	"github.com/saysohq/sayso/core/policy"
 )
 
@@ -97,11 +96,8 @@ func (d *decoder) force(n *yaml.Node, at string) policy.Force {
 		switch key {
 		case "runtimes":
 			f.Runtimes = d.given(v, at)
-		case "classes":
-			d.list(v, at, func(v *yaml.Node, at string) { f.Classes = append(f.Classes, core.Class(d.text(v, at))) })
-			if len(f.Classes) == 0 {
-				d.fault(v, at, "must have members; leave it out to mean all")
-			}
+		case "from":
+			f.From = d.class(v, at)
 		default:
 			return false
 		}
