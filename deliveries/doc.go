@@ -21,6 +21,7 @@
 //	closed: possible-orphan
 //
 //	planned, sending: gone, rejected ─▶ closed: failed, the person's next route planned
+//	                  the right is lost ─▶ closed: failed, those who have it now are told
 //	                  the chat moved ─▶ the same row, at the new address, at once
 //	                  same address as another row ─▶ closed: duplicate
 //
@@ -43,10 +44,13 @@
 //   - A row whose card may be the answer to a click is left alone until no such answer
 //     can come any more, or until it is recorded as shown.
 //   - A platform's retry_after is never shortened, and no budget is exceeded in any
-//     window.
+//     window; where replicas share budgets, but for one burst when they lose or find them.
 //   - Final answers and new cards have slots of their own and share every budget:
 //     whoever waits alone has all of it. Where both wait, a card has every fourth
 //     place, the next one if it is the first; see Pacer.
+//   - A new message about a question that waits goes to a person only while they may
+//     decide it, as read when it leaves. What they were shown before is driven to the
+//     outcome all the same.
 //   - A card that does not get through takes its next route before it is given up,
 //     and a chat that is closed to us is reported once.
 //   - One call at a time in each chat; a chat that hangs holds half of its
