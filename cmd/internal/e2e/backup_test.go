@@ -1,0 +1,134 @@
+//go:build unix
+
+package e2e_test
+
+import (
+	"crypto/rand"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/saysohq/sayso/channels/fakes"
+	"github.com/saysohq/sayso/core"
+	"github.com/saysohq/sayso/core/api"
+)
+
+// claim takes the grant of an allowed question, as its runner.
+func (w *world) claim(id string) {
+	w.t.Helper()
+	a := w.record(id)
+	token := rand.Text() + rand.Text()
+	_, err := w.api().Claim(w.ctx, id, api.Claim{ActionHash: a.ActionHash, Token: token})
+	require.NoError(w.t, err)
+}
+
+// goOnIn takes the service to another data folder, with the secret key that belongs to it.
+func (w *world) goOnIn(folder string) {
+	w.t.Helper()
+	require.NoError(w.t, os.MkdirAll(folder, 0o700))
+	key, err := os.ReadFile(filepath.Join(w.folder, "secret.key"))
+	require.NoError(w.t, err)
+	require.NoError(w.t, os.WriteFile(filepath.Join(folder, "secret.key"), key, 0o600))
+	w.folder = folder
+	w.env = append(w.env, "SAYSO_DATA="+folder)
+}
+
+// A backup is older than what people have seen since. After its restore every card
+// says what the record can stand by, and the old buttons say the same.
+func TestRestoredBackupTellsEveryCard(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, setup{})
+	page := w.alice()
+	ask := func(title string) (string, fakes.Message) {
+		id := w.ask(secretWord + title)
+		card := w.message(aliceChat, secretWord+title, "Allow once")
+		w.converges(id)
+		return id, card
+	}
+	open, openCard := ask(" open")
+	unused, unusedCard := ask(" unused")
+	used, usedCard := ask(" used")
+	denied, deniedCard := ask(" denied")
+	w.press(aliceChat, unusedCard, "Allow once")
+	w.press(aliceChat, usedCard, "Allow once")
+	w.press(aliceChat, deniedCard, "Deny")
+	w.claim(used)
+	for _, id := range []string{unused, used, denied} {
+		w.converges(id)
+	}
+
+	file := filepath.Join(w.work, "backup.db")
+	require.Contains(t, w.cli("backup", "--to", file).ends(0), "4 approvals")
+	w.press(aliceChat, openCard, "Allow once") // Nobody will know.
+	w.becomes(openCard, "Allowed once by you")
+	w.claim(unused)
+	_, lateCard := ask(" late")
+	w.stop()
+
+	folder := filepath.Join(t.TempDir(), "new")
+	said := w.cli("restore", "--from", file, "--data", folder).ends(0)
+	require.Contains(t, said, "1 open questions cancelled, 1 unused permissions taken back, 1 that may have happened")
+	w.goOnIn(folder)
+	w.start()
+
+	w.becomes(openCard, "a backup was restored")
+	w.becomes(unusedCard, "a backup was restored")
+	w.becomes(usedCard, "It may or may not have happened.")
+	require.Equal(t, core.ReasonStorageRestored, w.record(open).Reason)
+	require.Equal(t, core.ExecutionVoided, w.record(unused).Execution)
+	require.Equal(t, core.ExecutionUnknown, w.record(used).Execution)
+	require.Equal(t, core.StatusDenied, w.record(denied).Status)
+	for _, id := range []string{open, unused, used, denied} {
+		w.converges(id)
+	}
+	require.Contains(t, w.pressOld(aliceChat, openCard, "Allow once"), "a backup was restored")
+	require.Contains(t, w.pressOld(aliceChat, lateCard, "Allow once"), "You cannot answer this.", "nothing is known of it")
+	require.Len(t, w.cards(secretWord), 5, "no card was sent again")
+
+	// Whoever was signed in still is, and the next question is one like any other.
+	waits := w.cli("ask", secretWord+" next")
+	w.message(aliceChat, secretWord+" next", "Allow once")
+	page.decide(w.idOf(secretWord+" next"), "deny")
+	waits.ends(10)
+}
+
+// A record that moved to PostgreSQL goes on where it was: the cards, their buttons,
+// the sessions and the machines.
+func TestMoveToPostgresKeepsOpenCards(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, setup{})
+	page := w.alice()
+	waits := w.cli("ask", secretWord+" button")
+	card := w.message(aliceChat, secretWord+" button", "Allow once")
+	other := w.ask(secretWord + " page")
+	second := w.message(aliceChat, secretWord+" page", "Deny")
+	w.converges(other)
+	w.converges(w.idOf(secretWord + " button"))
+
+	database := "SAYSO_POSTGRES__DSN=" + databases.Database(t)
+	require.NotEmpty(t, w.with([]string{database}, "migrate", "--from", "sqlite", "--to", "postgres").refused(69), "while it runs")
+	w.stop()
+	said := w.with([]string{database}, "migrate", "--from", "sqlite", "--to", "postgres").ends(0)
+	require.Contains(t, said, "2 approvals")
+	require.Contains(t, said, filepath.Join(w.folder, "secret.key"))
+	require.Contains(t, w.cli("serve", "--config", w.config).refused(1), "serve from that one")
+
+	w.env = append(w.env, database)
+	w.start()
+	require.Equal(t, "You allowed this once.", w.press(aliceChat, card, "Allow once"))
+	require.Equal(t, "allowed by Alice (telegram)\n", waits.ends(0))
+	w.becomes(card, "Allowed once by you")
+	page.decide(other, "deny")
+	w.becomes(second, "Resolved elsewhere: denied by you on the page")
+	require.Len(t, w.cards(secretWord), 2, "no card was sent again")
+	require.Contains(t, w.cli("migrate", "--from", "sqlite", "--to", "postgres").ends(0), "moved to this database before")
+}
+
+// refused requires an exit code, and returns what was said about it.
+func (p *process) refused(code int) string {
+	p.t.Helper()
+	p.ends(code)
+	return p.err.String()
+}
