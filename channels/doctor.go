@@ -83,7 +83,7 @@ func Diagnose(check Check, err *Error, fix string) Finding {
 		return Failing(check, err.Detail, fix)
 	case core.FailureRateLimited:
 		return Untold(check, "the platform asks for a pause", "Wait a minute and run sayso doctor again.")
-	case core.FailureNone, core.FailureTemporary, core.FailureAmbiguous, core.FailureMoved:
+	case core.FailureNone, core.FailureTemporary, core.FailureAmbiguous, core.FailureMoved, core.FailureNotEntitled:
 	}
 	return Untold(check, "the platform could not be reached: "+err.Detail,
 		"Check that this machine can reach the platform (network, proxy, firewall, api_url) and run sayso doctor again.")

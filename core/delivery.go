@@ -80,13 +80,14 @@ const (
 	FailureGone        FailureClass = "gone"         // The chat, thread or message is not there or closed to us.
 	FailureMoved       FailureClass = "moved"        // The chat has a new address.
 	FailureAmbiguous   FailureClass = "ambiguous"    // Bytes were written and no answer came.
+	FailureNotEntitled FailureClass = "not-entitled" // The person may not decide any more: nothing was sent.
 )
 
 // Valid reports whether c is one of the closed set, FailureNone included.
 func (c FailureClass) Valid() bool {
 	switch c {
 	case FailureNone, FailureTemporary, FailureRateLimited, FailureAuth, FailureRejected,
-		FailureGone, FailureMoved, FailureAmbiguous:
+		FailureGone, FailureMoved, FailureAmbiguous, FailureNotEntitled:
 		return true
 	}
 	return false

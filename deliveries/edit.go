@@ -81,7 +81,7 @@ func (t *turn) editFailed(ctx context.Context, f failure) {
 		t.moved(ctx, f)
 	case core.FailureRateLimited, core.FailureAuth:
 		t.blocked(ctx, f)
-	case core.FailureTemporary, core.FailureAmbiguous, core.FailureNone:
+	case core.FailureTemporary, core.FailureAmbiguous, core.FailureNone, core.FailureNotEntitled: // No platform says the last.
 		t.release(ctx, core.ReleaseDelivery{RetryIn: ceilMillis(t.backoff()), Class: f.class, ErrorText: f.text})
 	}
 }
@@ -91,7 +91,7 @@ func (t *turn) editFailed(ctx context.Context, f failure) {
 // a new message, which takes the row over and will be edited to the truth.
 func (t *turn) uneditable(ctx context.Context, outcome core.DeliveryOutcome) {
 	if !t.a.Status.Terminal() {
-		t.sendCard(ctx, true)
+		t.replaceCard(ctx)
 		return
 	}
 	t.complete(ctx, core.CompleteDelivery{
@@ -99,12 +99,31 @@ func (t *turn) uneditable(ctx context.Context, outcome core.DeliveryOutcome) {
 	})
 }
 
+// replaceCard posts the current card as a new message. Whoever may not decide any more
+// keeps the message that they have, until there is an outcome to be told.
+func (t *turn) replaceCard(ctx context.Context) {
+	may, err := t.mayBeTold(ctx)
+	switch {
+	case err != nil:
+		t.storeTrouble(ctx, "read rights", err)
+	case may:
+		t.sendCard(ctx, true)
+	default:
+		t.complete(ctx, core.CompleteDelivery{ShownRevision: t.a.CardRevision, ShownView: t.d.View, Step: core.StepCard})
+	}
+}
+
 // showAll brings the whole detail to the chat and then the card again, which now
 // may offer what it could not before. The row claims the complete view only with
 // the second step: what a click may do rests on it.
 func (t *turn) showAll(ctx context.Context) {
 	detailer, ok := t.ch.(channels.Detailer)
-	if !ok {
+	may, err := t.mayBeTold(ctx)
+	switch {
+	case err != nil:
+		t.storeTrouble(ctx, "read rights", err)
+		return
+	case !ok, !may: // Whoever asked has lost the right since.
 		t.detailDone(ctx, false)
 		return
 	}

@@ -18,11 +18,12 @@ type routes struct {
 	next   []core.PlannedDelivery
 	hasten []string
 	err    error
+	failed core.Delivery
 	tried  []core.Delivery
 }
 
-func (r *routes) NextRoute(_ context.Context, _ *core.Approval, _ *core.Delivery, tried []core.Delivery) (deliveries.Next, error) {
-	r.tried = tried
+func (r *routes) NextRoute(_ context.Context, _ *core.Approval, failed *core.Delivery, tried []core.Delivery) (deliveries.Next, error) {
+	r.failed, r.tried = *failed, tried
 	return deliveries.Next{Planned: r.next, Hasten: r.hasten}, r.err
 }
 

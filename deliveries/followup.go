@@ -32,7 +32,7 @@ func (t *turn) sendFollowup(ctx context.Context) {
 		t.moved(ctx, fail)
 	case core.FailureRateLimited, core.FailureAuth:
 		t.blocked(ctx, fail)
-	case core.FailureTemporary, core.FailureAmbiguous, core.FailureNone:
+	case core.FailureTemporary, core.FailureAmbiguous, core.FailureNone, core.FailureNotEntitled: // No platform says the last.
 		t.release(ctx, core.ReleaseDelivery{RetryIn: ceilMillis(t.backoff()), Class: fail.class, ErrorText: fail.text})
 	}
 }
@@ -87,7 +87,7 @@ func (t *turn) tell(ctx context.Context) {
 		t.moved(ctx, fail)
 	case core.FailureRateLimited, core.FailureAuth:
 		t.blocked(ctx, fail)
-	case core.FailureTemporary, core.FailureAmbiguous, core.FailureNone:
+	case core.FailureTemporary, core.FailureAmbiguous, core.FailureNone, core.FailureNotEntitled: // No platform says the last.
 		t.release(ctx, core.ReleaseDelivery{RetryIn: ceilMillis(t.backoff()), Class: fail.class, ErrorText: fail.text})
 	}
 }

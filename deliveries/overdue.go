@@ -20,7 +20,7 @@ func (t *turn) overdue(ctx context.Context, retryIn core.Millis) {
 	if ctx.Err() != nil || t.a.Status.Terminal() || t.next() != stepSend || t.now()+retryIn < t.patience() {
 		return
 	}
-	next, err := t.nextRoute(ctx)
+	next, err := t.nextRoute(ctx, &t.d)
 	if err != nil {
 		t.w.storeFailed(ctx, "plan next route", err)
 		return

@@ -69,7 +69,9 @@ func (t *turn) closeFailed(ctx context.Context, f failure) {
 		BreakRoute: f.class == core.FailureGone && t.address != "", // Without an address there was no chat to be broken.
 	}
 	if !t.a.Status.Terminal() {
-		next, err := t.nextRoute(ctx)
+		failed := t.d
+		failed.LastError, failed.LastErrorText = f.class, f.text
+		next, err := t.nextRoute(ctx, &failed)
 		if err != nil { // Closing without it could deny for want of a route that exists.
 			t.storeTrouble(ctx, "plan next route", err)
 			return
@@ -80,6 +82,9 @@ func (t *turn) closeFailed(ctx context.Context, f failure) {
 		return
 	}
 	level := slog.LevelWarn
+	if f.class == core.FailureNotEntitled { // As somebody wanted it.
+		level = slog.LevelInfo
+	}
 	if c.BreakRoute { // The route is reported once; each card that it costs is not.
 		t.broke(ctx, f)
 		level = slog.LevelInfo
@@ -88,13 +93,13 @@ func (t *turn) closeFailed(ctx context.Context, f failure) {
 		slog.String("detail", f.text), slog.Int("next_routes", len(c.Next)+len(c.Hasten)))
 }
 
-func (t *turn) nextRoute(ctx context.Context) (Next, error) {
+func (t *turn) nextRoute(ctx context.Context, failed *core.Delivery) (Next, error) {
 	ctx = context.WithoutCancel(ctx)
 	tried, err := t.w.deps.Rows.DeliveriesOf(ctx, t.d.ApprovalID)
 	if err != nil {
 		return Next{}, err
 	}
-	return t.w.deps.Router.NextRoute(ctx, &t.a, &t.d, tried)
+	return t.w.deps.Router.NextRoute(ctx, &t.a, failed, tried)
 }
 
 // notSent gives back a row whose call was refused or never left: no message came

@@ -17,10 +17,16 @@ type Next struct {
 // beside the rows already tried. A person gets the next step of their escalation,
 // or else the chats that were not tried: those linked meanwhile, and those left out
 // because they had failed before. A shared chat falls back to the approvers where
-// its rule allows that. Nothing left is no error. Errors are those of the store.
+// its rule allows that. Where a person lost the right to decide, their remaining rows
+// are due at once, to be closed for it, and those follow who have the right and were
+// not told: the rule names approvers and not people. Nothing left is no error. Errors
+// are those of the store.
 func (p *Planner) NextRoute(ctx context.Context, a *core.Approval, failed *core.Delivery, tried []core.Delivery) (Next, error) {
-	if failed.PersonID == "" {
+	switch {
+	case failed.PersonID == "":
 		return p.fallBack(ctx, a, failed, tried)
+	case failed.LastError == core.FailureNotEntitled:
+		return p.succeed(ctx, a, failed, tried)
 	}
 	if id := soonest(failed, tried); id != "" {
 		return Next{Hasten: []string{id}}, nil
@@ -75,14 +81,41 @@ func (p *Planner) fallBack(ctx context.Context, a *core.Approval, failed *core.D
 	if !slices.ContainsFunc(chats, func(c Chat) bool { return isRowOf(failed, c) }) {
 		return Next{}, nil // A card that somebody asked for elsewhere.
 	}
+	return Next{Planned: p.untold(q, tried)}, nil
+}
+
+// untold plans cards to the approvers who have no row yet. Whoever has rows has a next
+// route of their own.
+func (p *Planner) untold(q *asked, tried []core.Delivery) []core.PlannedDelivery {
 	planned := p.after(tried)
 	for i := range q.people {
 		told := slices.ContainsFunc(tried, func(d core.Delivery) bool { return d.PersonID == q.people[i].ID })
-		if !told { // Whoever has rows has a next route of their own.
-			planned.persons(p.directChats(q, q.people[i].ID), rule)
+		if !told {
+			planned.persons(p.directChats(q, q.people[i].ID), q.rule)
 		}
 	}
-	return Next{Planned: planned.rows}, nil
+	return planned.rows
+}
+
+// succeed tells the approvers of now in the place of one who is none any more.
+func (p *Planner) succeed(ctx context.Context, a *core.Approval, failed *core.Delivery, tried []core.Delivery) (Next, error) {
+	var next Next
+	for i := range tried {
+		d := &tried[i]
+		if d.ID != failed.ID && d.PersonID == failed.PersonID && d.State == core.DeliveryPlanned {
+			next.Hasten = append(next.Hasten, d.ID)
+		}
+	}
+	rule := p.rule(a)
+	if !rule.To.Approvers && !rule.Fallback {
+		return next, nil
+	}
+	q, err := p.read(ctx, a)
+	if err != nil {
+		return Next{}, err
+	}
+	next.Planned = p.untold(q, tried)
+	return next, nil
 }
 
 func isRowOf(d *core.Delivery, c Chat) bool {

@@ -32,6 +32,12 @@ func later(d core.Delivery, by core.Millis) core.Delivery {
 	return d
 }
 
+// lost is a row whose person may not decide any more.
+func lost(d core.Delivery) core.Delivery {
+	d.LastError = core.FailureNotEntitled
+	return d
+}
+
 // What follows a card that failed for good: the person's own next chat, or, where
 // the rule allows it, the approvers (conformance 103, field reports C).
 func TestNextRoute(t *testing.T) {
@@ -75,6 +81,14 @@ func TestNextRoute(t *testing.T) {
 		"whoever was told already is not told again": {
 			rule: deliveries.Rule{To: toChat, Fallback: true}, failed: chat,
 			beside: []core.Delivery{row("d2", bot, "person:r1")}, want: []string{"telegram person:admin"},
+		},
+		"whoever lost the right is followed by those who have it": {
+			rule: deliveries.DefaultRule(), failed: lost(first), change: func(d *directory) { d.owners = []string{"r2"} },
+			beside: []core.Delivery{row("d2", bot, "person:admin"), later(row("d3", slackBot, "person:r1"), 60_000)},
+			want:   []string{"telegram person:r2"}, hasten: []string{"d3"},
+		},
+		"a rule without approvers has nobody to follow": {
+			rule: deliveries.Rule{To: toChat}, failed: lost(first), change: func(d *directory) { d.owners = []string{"r2"} },
 		},
 		"no fallback, nobody": {rule: deliveries.Rule{To: toChat}, failed: chat},
 		"a card asked for elsewhere falls back to nobody": {

@@ -88,7 +88,7 @@ func (t *turn) sendFailed(ctx context.Context, f failure) {
 		t.release(ctx, core.ReleaseDelivery{
 			RetryIn: ceilMillis(t.backoff()), Class: f.class, ErrorText: f.text, Ambiguous: true,
 		})
-	case core.FailureTemporary, core.FailureNone:
+	case core.FailureTemporary, core.FailureNone, core.FailureNotEntitled: // No platform says the last.
 		t.notSent(ctx, core.ReleaseDelivery{RetryIn: ceilMillis(t.backoff()), Class: f.class, ErrorText: f.text})
 	}
 }

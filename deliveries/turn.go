@@ -108,7 +108,7 @@ func (t *turn) run(ctx context.Context) {
 	if !ok {
 		return
 	}
-	if waited && (!t.reload(ctx) || t.endWithoutCall(ctx)) {
+	if waited && (!t.reload(ctx) || t.endWithoutCall(ctx) || !t.sameChat(ctx)) {
 		return
 	}
 	switch t.next() {
@@ -169,11 +169,8 @@ func (t *turn) resolve(ctx context.Context) bool {
 		}
 		return true
 	}
-	if t.next() == stepSend && t.personDisabled(ctx) {
+	if t.next() == stepSend && !t.entitled(ctx) {
 		return false
-	}
-	if t.address != "" && t.d.LastError == core.FailureMoved {
-		return true
 	}
 	links, err := t.w.deps.People.IdentitiesOf(ctx, t.d.PersonID)
 	if err != nil {
@@ -181,7 +178,9 @@ func (t *turn) resolve(ctx context.Context) bool {
 		return false
 	}
 	if l := t.directChat(links); l != nil {
-		t.address = l.DirectChat
+		if t.address == "" || t.d.LastError != core.FailureMoved { // The platform knows better where it is.
+			t.address = l.DirectChat
+		}
 		return true
 	}
 	t.address = ""
@@ -189,21 +188,18 @@ func (t *turn) resolve(ctx context.Context) bool {
 	return false
 }
 
-// personDisabled closes a card that was planned for somebody who has lost all rights
-// since: they are told nothing new. It reports true when the turn is over.
-func (t *turn) personDisabled(ctx context.Context) bool {
-	p, err := t.w.deps.People.Principal(ctx, t.d.PersonID)
-	switch {
-	case err != nil && !errors.Is(err, core.ErrNotFound):
-		t.storeTrouble(ctx, "read person", err)
-		return true
-	case err == nil && p.Disabled:
-		t.close(ctx, core.CloseDelivery{
-			Outcome: core.OutcomeFailed, Class: core.FailureRejected, ErrorText: "this person is disabled",
-		})
-		return true
+// sameChat resolves again after a wait: rights and links may have gone meanwhile. It
+// reports false when the turn is over.
+func (t *turn) sameChat(ctx context.Context) bool {
+	waitedFor := t.address
+	if !t.resolve(ctx) {
+		return false
 	}
-	return false
+	if t.address != waitedFor { // Its turn there has not come.
+		t.giveBack(ctx, 0)
+		return false
+	}
+	return true
 }
 
 // directChat picks the person's chat with this bot, one that works if there is one.
@@ -250,9 +246,9 @@ func (t *turn) enter(ctx context.Context) (waited, ok bool) {
 	}
 	p := t.reserve(ctx)
 	if !p.Booked {
-		t.w.slots.shut(t.ref, laneOf(&t.a), p.Lane)
+		t.w.slots.shut(t.ref, laneOf(&t.a), early(p.Lane))
 		// Whatever else waits for this chat need not be claimed either.
-		t.release(ctx, core.ReleaseDelivery{RetryIn: ceilMillis(p.Wait), BlockFor: ceilMillis(p.Chat)})
+		t.release(ctx, core.ReleaseDelivery{RetryIn: ceilMillis(early(p.Wait)), BlockFor: ceilMillis(early(p.Chat))})
 		return false, false
 	}
 	if p.Wait > 0 && !pause(ctx, p.Wait) {
@@ -275,7 +271,14 @@ func (t *turn) reserve(ctx context.Context) Pause {
 	}, limit)
 }
 
+// early is when a row comes back for a place that is so long away: so much before it
+// that it can book the place itself, however long the way back takes, and that the
+// place is not lost to a bucket without a burst.
+func early(wait time.Duration) time.Duration { return wait - min(wait/4, earlyMost) }
+
 const (
+	// earlyMost is less than finalHold, or the row would be sent away again.
+	earlyMost = 150 * time.Millisecond
 	// cardHold and finalHold are how long a row may hold its slot for a budget; past
 	// it the row is given back and due again when the budget allows. Final answers
 	// book less far ahead: so a card finds a place at once in a bucket that is quick

@@ -22,12 +22,14 @@ type Records interface {
 	Detail(ctx context.Context, id string) (core.Detail, error)
 }
 
-// People turns persons into chats and names.
+// People turns persons into chats and names, and knows their rights.
 type People interface {
 	// Principal reads one person. Errors: core.ErrNotFound.
 	Principal(ctx context.Context, id string) (core.Principal, error)
 	// IdentitiesOf lists the links of the given people.
 	IdentitiesOf(ctx context.Context, principalIDs ...string) ([]core.Identity, error)
+	// Owners lists the people who own an agent of a runtime.
+	Owners(ctx context.Context, runtime, agent string) ([]string, error)
 }
 
 // Rows lists what was tried for an approval.
@@ -38,8 +40,8 @@ type Rows interface {
 
 // Router finds another way where a row failed for good.
 type Router interface {
-	// NextRoute plans what follows the failed row beside the rows already tried;
-	// nothing is no error.
+	// NextRoute plans what follows the failed row, whose LastError says why it failed,
+	// beside the rows already tried; nothing is no error.
 	NextRoute(ctx context.Context, a *core.Approval, failed *core.Delivery, tried []core.Delivery) (Next, error)
 }
 

@@ -166,7 +166,7 @@ func (l link) refused(err error) api.Finding {
 		return l.about(api.HealthFailed, "the card was refused: "+e.Detail, "Correct the account's token and scopes, as the checks above say.")
 	case core.FailureRateLimited:
 		return l.about(api.HealthUnknown, "the platform asks for a pause", "Wait a minute and run sayso doctor again.")
-	case core.FailureNone, core.FailureTemporary, core.FailureAmbiguous:
+	case core.FailureNone, core.FailureTemporary, core.FailureAmbiguous, core.FailureNotEntitled:
 	}
 	return l.about(api.HealthUnknown, "the platform did not answer: "+e.Detail, "Run sayso doctor again.")
 }

@@ -9,6 +9,7 @@ import (
 func routeSpecs() []spec {
 	return []spec{
 		{"C68 R188 the last route that fails denies", routeLast},
+		{"a route of somebody who lost the right says so", routeLost},
 		{"an open card keeps the question", routeOpen},
 		{"a card still to be sent keeps the question until it gives up", routeGiveUp},
 		{"a sweep gives up on what never opened", routeSweep},
@@ -54,6 +55,21 @@ func routeLast(k *kit) {
 	require.Equal(k.t, core.OutcomeFailed, d.Outcome)
 	require.Equal(k.t, core.FailureGone, d.LastError)
 	require.Equal(k.t, "the chat is closed to us", d.LastErrorText)
+}
+
+func routeLost(k *kit) {
+	made := k.create(withCards("chat-1"))
+	c := closeOf(k.due(1)[0], core.OutcomeFailed)
+	c.Class, c.ErrorText = core.FailureNotEntitled, "this person may not decide it any more"
+	_, err := k.Close(k.ctx, c)
+	require.NoError(k.t, err)
+	k.unrouted(made.ID)
+	d := k.delivery(made.ID, 0)
+	require.Equal(k.t, core.FailureNotEntitled, d.LastError)
+	require.Equal(k.t, c.ErrorText, d.LastErrorText)
+	routes, err := k.BrokenRoutes(k.ctx)
+	require.NoError(k.t, err)
+	require.Empty(k.t, routes, "the chat is not broken")
 }
 
 func routeOpen(k *kit) {
