@@ -34,7 +34,6 @@ const (
 		FROM approvals a, unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bigint[])
 			AS p (id, channel, account, destination, person_id, address, after)
 		WHERE ` + byUs
-	// The deadline is the database's to say: it stands between the halves of the body.
 	sqlAddEvent = `INSERT INTO events (approval_id, revision, type, runtime, caused_by, created_at, payload)
 		SELECT a.id, a.revision, $2::text, a.runtime, a.caused_by, a.created_at, ($3::text || a.expires_at || $4::text)::json
 		FROM approvals a WHERE ` + byUs
@@ -42,7 +41,8 @@ const (
 
 // newCreate writes the statement that makes a row out of values whose times count
 // from the moment of writing. Behind the columns come the limit, the channels,
-// accounts and addresses of the planned cards, and the floor of the clock.
+// accounts and addresses of the planned cards, the floor of the clock, and whether
+// nobody else asks for the runtime meanwhile.
 func newCreate(clock string, t *record.Table) create {
 	names, types := t.Columns()
 	at := make(map[string]string, len(names))
@@ -69,8 +69,7 @@ func newCreate(clock string, t *record.Table) create {
 			at["run_id"] + " AND r.aborted_at = 0))",
 		"(" + at["instance"] + " = '' OR " + at["epoch"] + " = (SELECT coalesce(max(i.epoch), 0) FROM instances i WHERE i.runtime = " +
 			at["runtime"] + " AND i.name = " + at["instance"] + "))",
-		"(" + more(1, "bigint") + " <= 0 OR (SELECT count(*) FROM approvals o WHERE o.status = 'pending' AND o.runtime = " + at["runtime"] +
-			" AND o.expires_at > c.now) < " + more(1, "bigint") + ")",
+		withinLimit(at["runtime"], more(1, "bigint"), more(6, "boolean")),
 		"(cardinality(" + more(4, "text[]") + ") = 0 OR NOT EXISTS (SELECT 1 FROM chat_aliases m JOIN unnest(" + more(2, "text[]") + ", " +
 			more(3, "text[]") + ", " + more(4, "text[]") + ") AS p (channel, account, address)" +
 			" ON m.channel = p.channel AND m.account = p.account AND m.address = p.address))",
@@ -102,54 +101,89 @@ func (s *Store) Create(ctx context.Context, c core.NewApproval) (core.Created, e
 
 // createOnce tries the short way; the zero answer means that it is not open.
 func (s *Store) createOnce(ctx context.Context, c core.NewApproval) (core.Created, error) {
-	p := plannedColumns(c.Deliveries)
-	a := c.Approval
-	if a.IdempotencyKey != "" {
-		a.KeyGeneration = 1
+	d, open, err := s.request(c)
+	if err != nil || !open {
+		return core.Created{}, err
 	}
-	if c.OnlyExisting || a.Supersedes != "" || p.repeats || record.Bounded(&c) != nil || record.Stamp(&a, c, provisional) != nil {
+	at := core.Millis(0)
+	for _, alone := range s.ways(limitOf(&c)) {
+		if at, err = s.insert(ctx, d, alone); err != nil {
+			return core.Created{}, err
+		}
+		if at != 0 {
+			break
+		}
+	}
+	if at == 0 {
 		return core.Created{}, nil
 	}
-	row, err := s.countFromNow(&a)
-	if err != nil {
+	if err := record.Stamp(&d.a, c, at); err != nil {
 		return core.Created{}, err
 	}
-	row = append(row, int64(limitOf(&c)), p.channels, p.accounts, p.addresses, s.floor.get())
-	a.ExpiresAt = 0
-	body, err := record.EventBody(&a)
+	if d.a.Status.Terminal() {
+		s.Ended(d.a)
+	}
+	return core.Created{Approval: d.a}, nil
+}
+
+// request is a request in the words of the statements.
+type request struct {
+	core.NewApproval
+	a     core.Approval
+	row   []any
+	cards planned
+	// before and after are the event's body around the deadline, which is the database's
+	// to say.
+	before, after string
+}
+
+// request prepares a request; open is false where the short way cannot be taken.
+func (s *Store) request(c core.NewApproval) (d *request, open bool, err error) {
+	d = &request{NewApproval: c, a: c.Approval, cards: plannedColumns(c.Deliveries)}
+	if d.a.IdempotencyKey != "" {
+		d.a.KeyGeneration = 1
+	}
+	if c.OnlyExisting || d.a.Supersedes != "" || d.cards.repeats || record.Bounded(&c) != nil || record.Stamp(&d.a, c, provisional) != nil {
+		return nil, false, nil
+	}
+	if d.row, err = s.countFromNow(&d.a); err != nil {
+		return nil, false, err
+	}
+	d.row = append(d.row, int64(limitOf(&c)), d.cards.channels, d.cards.accounts, d.cards.addresses)
+	told := d.a
+	told.ExpiresAt = 0
+	body, err := record.EventBody(&told)
 	if err != nil {
-		return core.Created{}, err
+		return nil, false, err
 	}
 	// Everything before the deadline in the body is quoted: its first zero is its own.
-	before, after, _ := strings.Cut(body, `"expires_at":0`)
-	var at int64
+	d.before, d.after, _ = strings.Cut(body, `"expires_at":0`)
+	d.before += `"expires_at":`
+	return d, true, nil
+}
+
+// insert writes a request in one batch and returns when; 0 means that nothing was
+// written, because something stands in the way.
+func (s *Store) insert(ctx context.Context, d *request, alone bool) (at core.Millis, err error) {
 	err = s.retry(ctx, func() error {
 		at = 0
 		b := &pgx.Batch{}
-		s.queueParents(b, &a)
-		b.Queue(s.sql.insert, row...).Query(func(rows pgx.Rows) error {
-			return each(rows, func(scan record.Row) error { return scan(&at) })
+		s.queueParents(b, d, alone)
+		b.Queue(s.sql.insert, append(d.row[:len(d.row):len(d.row)], s.floor.get(), alone)...).Query(func(rows pgx.Rows) error {
+			return each(rows, func(scan record.Row) error { return scan((*int64)(&at)) })
 		})
-		if c.Detail.Text != "" || c.Detail.Omitted > 0 {
-			b.Queue(sqlAddDetail, a.ID, c.Detail.Text, c.Detail.Omitted)
+		if d.Detail.Text != "" || d.Detail.Omitted > 0 {
+			b.Queue(sqlAddDetail, d.a.ID, d.Detail.Text, d.Detail.Omitted)
 		}
-		if a.Status == core.StatusPending && len(c.Deliveries) > 0 {
-			b.Queue(sqlAddDeliveries, a.ID, p.ids, p.channels, p.accounts, p.destinations, p.people, p.addresses, p.after, int64(core.GiveUpAfter))
+		if d.a.Status == core.StatusPending && len(d.Deliveries) > 0 {
+			p := &d.cards
+			b.Queue(sqlAddDeliveries, d.a.ID, p.ids, p.channels, p.accounts, p.destinations, p.people, p.addresses, p.after, int64(core.GiveUpAfter))
 		}
-		b.Queue(sqlAddEvent, a.ID, string(core.EventOf(a.Status, a.Origin)), before+`"expires_at":`, after)
+		b.Queue(sqlAddEvent, d.a.ID, string(core.EventOf(d.a.Status, d.a.Origin)), d.before, d.after)
 		return s.sendAll(ctx, b)
 	})
-	if err != nil || at == 0 {
-		return core.Created{}, err
-	}
-	s.floor.raise(at)
-	if err := record.Stamp(&a, c, core.Millis(at)); err != nil {
-		return core.Created{}, err
-	}
-	if a.Status.Terminal() {
-		s.Ended(a)
-	}
-	return core.Created{Approval: a}, nil
+	s.floor.raise(int64(at))
+	return at, err
 }
 
 // provisional stands for the time of writing until it is known.
@@ -167,8 +201,10 @@ func (s *Store) countFromNow(a *core.Approval) ([]any, error) {
 	return s.Table().Values(&from)
 }
 
-// queueParents locks what the row relies on: the instance, then the run.
-func (s *Store) queueParents(b *pgx.Batch, a *core.Approval) {
+// queueParents locks what the row relies on: the instance, then the run, then the
+// number of open questions.
+func (s *Store) queueParents(b *pgx.Batch, d *request, alone bool) {
+	a := &d.a
 	if s.pooled {
 		b.Queue(sqlDurable)
 	}
@@ -178,6 +214,9 @@ func (s *Store) queueParents(b *pgx.Batch, a *core.Approval) {
 	if a.RunID != "" {
 		b.Queue(s.sql.insertRun, a.Runtime, a.RunID, s.floor.get())
 		b.Queue(sqlHoldRun, a.Runtime, a.RunID)
+	}
+	if limitOf(&d.NewApproval) > 0 {
+		b.Queue(holdPending(alone), record.PendingName(a.Runtime))
 	}
 }
 
@@ -191,13 +230,6 @@ func (s *Store) sendAll(ctx context.Context, b *pgx.Batch) error {
 	own, end := s.own(ctx)
 	defer end()
 	return batchError(c.SendBatch(own, b).Close())
-}
-
-func limitOf(c *core.NewApproval) int {
-	if c.Approval.Status != core.StatusPending {
-		return 0
-	}
-	return c.MaxPending
 }
 
 // planned are the cards of a request, column by column.

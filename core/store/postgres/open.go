@@ -75,7 +75,9 @@ type Store struct {
 	pooled bool
 	texts  texts
 	floor  floor
-	sql    statements
+	// connections is how many the server had room for at the start.
+	connections int64
+	sql         statements
 
 	failover Failover
 	timeline atomic.Int64 // Of the server; 0 while it is not known.
@@ -168,7 +170,7 @@ func (s *Store) prepareSession(ctx context.Context, c *pgx.Conn) error {
 
 // Statements of the start.
 const (
-	sqlServer = `SELECT current_setting('default_transaction_isolation'), pg_is_in_recovery()`
+	sqlServer = `SELECT current_setting('default_transaction_isolation'), pg_is_in_recovery(), current_setting('max_connections')::bigint`
 	sqlSchema = `SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied`
 	sqlTables = `SELECT to_regclass('goose_db_version') IS NOT NULL`
 	// The first process to come makes the deployment's row. Nobody begins below the
@@ -183,7 +185,7 @@ func (s *Store) check(ctx context.Context, cfg Config) error {
 	q := reader{ctx, s}
 	var isolation string
 	var standby bool
-	if err := q.One(sqlServer, nil, &isolation, &standby); err != nil {
+	if err := q.One(sqlServer, nil, &isolation, &standby, &s.connections); err != nil {
 		return fmt.Errorf("reach the server: %w", err)
 	}
 	switch {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -64,6 +65,38 @@ func TestHundredRoundsOfSixtyFour(t *testing.T) {
 			require.Equal(t, d.UpdatedAt, d.DueAt)
 		}
 	}
+}
+
+// The limit of open questions is reached exactly also where most of the way to it was
+// gone side by side, and nobody waited for anybody.
+func TestTheLimitIsReachedSideBySide(t *testing.T) {
+	t.Parallel()
+	s := opened(t)
+	const callers, room = 32, 40
+	limit := int(s.connections) + room
+	require.Equal(t, []bool{false, true}, s.ways(limit))
+	errs := make([]error, limit+room)
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range callers {
+		all.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(errs); i = int(next.Add(1)) - 1 {
+				c := draft(i, "chat-1")
+				c.MaxPending = limit
+				_, errs[i] = s.Create(context.Background(), c)
+			}
+		})
+	}
+	all.Wait()
+	made := 0
+	for _, err := range errs {
+		if err == nil {
+			made++
+			continue
+		}
+		require.ErrorIs(t, err, core.ErrPendingLimit)
+	}
+	require.Equal(t, limit, made)
 }
 
 // waiting reports whether somebody waits for a lock in the database.

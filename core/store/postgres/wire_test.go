@@ -95,10 +95,10 @@ func TestOneRoundTrip(t *testing.T) {
 		s := opened(t, func(c *Config) { c.Dial, c.MaxConns, c.Pooler = w.dial, 1, pooler })
 		p, err := s.AddPrincipal(t.Context(), core.Principal{ID: "bob", Name: "Bob", Role: core.RoleAdmin})
 		require.NoError(t, err)
-		for n := range 3 {
+		for n := range 6 {
 			before := w.turns.Load()
 			c := draft(n, "chat-1", "chat-2")
-			c.Approval.RunID, c.MaxPending = "run", 10
+			c.Approval.RunID, c.MaxPending = "run", []int{0, 10, 10_000}[n%3] // No limit; one that is near; one that is far.
 			c.Detail = core.Detail{Text: "all of it"}
 			made, err := s.Create(t.Context(), c)
 			require.NoError(t, err)
@@ -108,7 +108,7 @@ func TestOneRoundTrip(t *testing.T) {
 			got, err := s.Decide(t.Context(), d)
 			require.NoError(t, err)
 			require.True(t, got.Applied)
-			if n > 0 || pooler == PoolerTransaction {
+			if n > 2 || pooler == PoolerTransaction {
 				require.Equal(t, int64(1), asked-before, "asking, pooler %q", pooler)
 				require.Equal(t, int64(1), w.turns.Load()-asked, "deciding, pooler %q", pooler)
 			}

@@ -19,6 +19,7 @@ func raceSpecs() []spec {
 		{"creating against a newer epoch", raceCreateEpoch},
 		{"creating against an abort", raceCreateAbort},
 		{"the same key from many callers is one row", raceKey},
+		{"asking against the limit of open questions", raceLimit},
 		{"C52 a click against disabling its person", raceDisable},
 		{"two admins who disable each other", raceAdmins},
 		{"a code and two redeemers", raceCode},
@@ -257,6 +258,36 @@ func raceKey(k *kit) {
 		rows, err := k.DeliveriesOf(k.ctx, got[0].Approval.ID)
 		require.NoError(k.t, err)
 		require.Len(k.t, rows, 1)
+	}
+}
+
+// Many callers ask at once: not one question more than the limit is open, and not one
+// less; another runtime has a limit of its own.
+func raceLimit(k *kit) {
+	const callers, limit = 16, 5
+	for range rounds {
+		asks := make([]core.NewApproval, 2*callers)
+		for i := range asks {
+			asks[i] = k.ask(withCards("chat-1"), withRuntime([]string{ownRuntime, otherRuntime}[i%2]))
+			asks[i].MaxPending = limit
+		}
+		errs := make([]error, len(asks))
+		together(len(asks), func(i int) { _, errs[i] = k.Create(k.ctx, asks[i]) })
+		made := map[string]int{}
+		for i, err := range errs {
+			if err == nil {
+				made[asks[i].Approval.Runtime]++
+				continue
+			}
+			require.ErrorIs(k.t, err, core.ErrPendingLimit)
+			k.gone(asks[i].Approval.ID)
+		}
+		require.Equal(k.t, map[string]int{ownRuntime: limit, otherRuntime: limit}, made)
+		for i, err := range errs {
+			if err == nil {
+				k.deny(asks[i].Approval.ID)
+			}
+		}
 	}
 }
 

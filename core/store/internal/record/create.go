@@ -35,6 +35,12 @@ func (t *tx) create(c core.NewApproval) (core.Created, error) {
 	if err := t.admit(&a); err != nil {
 		return core.Created{}, err
 	}
+	limited := c.MaxPending > 0 && a.Status == core.StatusPending && !c.OnlyExisting
+	if limited { // Until then nobody else of the runtime asks: the count is exact.
+		if err := t.holdName(Update, pendingKind, a.Runtime); err != nil {
+			return core.Created{}, err
+		}
+	}
 	if err := t.hold(sqlHoldPredecessors, a.ID, a.Supersedes, a.Runtime, a.IdempotencyKey); err != nil {
 		return core.Created{}, err
 	}
@@ -45,8 +51,10 @@ func (t *tx) create(c core.NewApproval) (core.Created, error) {
 	if c.OnlyExisting {
 		return core.Created{}, core.ErrNotFound
 	}
-	if err := t.underLimit(&a, c.MaxPending); err != nil {
-		return core.Created{}, err
+	if limited {
+		if err := t.underLimit(&a, c.MaxPending); err != nil {
+			return core.Created{}, err
+		}
 	}
 	hints, err := t.supersede(&a)
 	if err != nil {
@@ -194,10 +202,15 @@ func unanswered(a *core.Approval) bool {
 	return false
 }
 
+// pendingKind is the kind of name under which the number of a runtime's open questions
+// is locked.
+const pendingKind = "pending"
+
+// PendingName is the name under which the number of a runtime's open questions is
+// locked: shared by writes that need not know it to the last one, alone by others.
+func PendingName(runtime string) string { return LockName(pendingKind, runtime) }
+
 func (t *tx) underLimit(a *core.Approval, limit int) error {
-	if limit <= 0 || a.Status != core.StatusPending {
-		return nil
-	}
 	var pending int
 	if err := t.One(sqlCountPending, []any{a.Runtime, int64(t.now)}, &pending); err != nil {
 		return err
