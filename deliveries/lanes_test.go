@@ -284,3 +284,50 @@ func TestRefusalHoldsRowsThatHaveTheirPlace(t *testing.T) {
 		require.Equal(t, 20, h.metric("sayso_deliveries_closed_total", "channel", "telegram", "outcome", "replaced"))
 	})
 }
+
+// A bucket without a burst cannot make up for time that passes unused: rows come back
+// before their place is free, so that the way back costs nothing.
+func TestWayBackToAChatCostsNoPlace(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, h *harness) {
+		h.cfg.Budgets = map[core.Surface]deliveries.Budget{core.SurfaceTelegram: deliveries.DiscordBudget()}
+		h.channel.latency = 100 * time.Millisecond
+		for i := range 40 {
+			id := fmt.Sprintf("a%02d", i)
+			h.store.ask(id, to(id, "chat"))
+		}
+		h.start()
+		h.pass(2 * time.Minute)
+		before := len(h.channel.made())
+		for i := range 40 {
+			h.store.decide(fmt.Sprintf("a%02d", i))
+		}
+		h.pass(time.Minute)
+		calls := h.channel.made()[before:]
+		require.Len(t, calls, 40)
+		require.Equal(t, 39*1250*time.Millisecond, calls[39].at.Sub(calls[0].at))
+	})
+}
+
+// The lanes take turns in a chat whose calls take long: a card waits for one final
+// answer, not for all that are in front of it.
+func TestLanesTakeTurnsInAChat(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, h *harness) {
+		for i := range 20 {
+			id := fmt.Sprintf("a%02d", i)
+			h.store.ask(id, to(id, "chat"))
+		}
+		h.start()
+		h.pass(time.Minute)
+		h.channel.latency = time.Second
+		for i := range 20 {
+			h.store.decide(fmt.Sprintf("a%02d", i))
+		}
+		h.pass(1500 * time.Millisecond)
+		h.store.ask("new", to("new", "chat"))
+		h.store.hint("new")
+		h.pass(2 * time.Second)
+		require.Equal(t, core.DeliveryOpen, h.store.row("new").State)
+	})
+}

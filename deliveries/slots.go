@@ -114,7 +114,8 @@ type place struct {
 	address string
 }
 
-// queues lets one call at a time into each chat, in the order of joining. At most
+// queues lets one call at a time into each chat: the lanes take turns, each in the
+// order of joining. At most
 // limit rows of each lane may be inside or waiting, so that a chat which hangs never
 // holds all the slots of its account, and one lane never keeps the other out. Rows
 // that find the queue full come back one by one, at the pace of the chat.
@@ -237,7 +238,18 @@ func (q *queues) leave(t *ticket) {
 	if i == 0 {
 		now := q.now()
 		l.pace, l.since = now.Sub(l.since), now
+		l.turnTo(t.lane)
 		close(l.rows[0].called)
+	}
+}
+
+// turnTo brings the next row to the head: the first of the lane that did not just have
+// its turn, so that a card waits for one final answer at most, and the other way round.
+func (l *line) turnTo(had core.DeliveryLane) {
+	i := slices.IndexFunc(l.rows, func(t *ticket) bool { return t.lane != had })
+	if i > 0 {
+		next := l.rows[i]
+		l.rows = slices.Insert(slices.Delete(l.rows, i, i+1), 0, next)
 	}
 }
 
