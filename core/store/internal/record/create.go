@@ -282,5 +282,5 @@ func (t *tx) insert(a *core.Approval, c core.NewApproval) error {
 			}
 		}
 	}
-	return t.event(a, core.EventOf(a.Status, a.Origin))
+	return t.event(a, core.EventOf(a.Status, a.Origin), "")
 }

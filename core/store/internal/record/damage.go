@@ -46,7 +46,7 @@ func (t *tx) bury(broken *core.Approval) (core.Approval, error) {
 	if err != nil {
 		return core.Approval{}, err
 	}
-	return a, t.tell(&a, core.EventOf(a.Status, a.Origin), true)
+	return a, t.tell(&a, core.EventOf(a.Status, a.Origin), true, "")
 }
 
 // graveOf is what is left of a damaged row.

@@ -14,16 +14,44 @@ import (
 // core.ErrConflict (the click cannot be adopted), core.ErrInvalid (a state that
 // this row cannot move to); none of them changed anything.
 func (s *Store) Decide(ctx context.Context, d core.Decide) (core.Decided, error) {
-	decided, err := write(ctx, s, Foreground, func(t *tx) (core.Decided, error) { return t.decide(d) })
+	seen, err := s.foresee(d)
+	if err != nil {
+		return core.Decided{}, fmt.Errorf("decide approval: %w", err)
+	}
+	decided, err := write(ctx, s, Foreground, func(t *tx) (core.Decided, error) { return t.decide(d, seen) })
 	if err != nil {
 		return core.Decided{}, fmt.Errorf("decide approval: %w", err)
 	}
 	return decided, nil
 }
 
-func (t *tx) decide(d core.Decide) (core.Decided, error) {
-	if a, done, err := t.decideAsSeen(d); done || err != nil {
-		return core.Decided{Approval: a, Applied: done}, err
+// foreseen is what comes of a row that still is as the caller saw it, as far as it can
+// be made before the write: whatever is done inside of it, all others wait for.
+type foreseen struct {
+	possible bool
+	event    string // The payload.
+}
+
+// foresee prepares decideAsSeen. Where rows are locked it is no gain: the locks are
+// statements of their own.
+func (s *Store) foresee(d core.Decide) (f foreseen, err error) {
+	if s.rows.Locks || d.Seen == nil || d.Seen.ID != d.ID || d.Seen.Status != core.StatusPending ||
+		d.Adopt != nil || !d.To.Status.Terminal() {
+		return f, nil
+	}
+	a := *d.Seen
+	End(&a, d.To, d.AttemptID, a.UpdatedAt) // The time is not part of the event's payload.
+	a.Revision++
+	f.event, err = EventBody(&a)
+	f.possible = err == nil
+	return f, err
+}
+
+func (t *tx) decide(d core.Decide, f foreseen) (core.Decided, error) {
+	if f.possible && !d.Seen.Due(t.now) {
+		if a, done, err := t.decideAsSeen(d, f.event); done || err != nil {
+			return core.Decided{Approval: a, Applied: done}, err
+		}
 	}
 	refusal := t.guard(d.Guard) // The person is locked before the approval.
 	if refusal != nil && !errors.Is(refusal, core.ErrNotFound) {
@@ -63,13 +91,8 @@ func (t *tx) decide(d core.Decide) (core.Decided, error) {
 
 // decideAsSeen is the whole guard in the one statement that writes: the row and the
 // person are as the caller saw them, which is how it nearly always is. Otherwise
-// nothing is changed, and decide finds out why. Where rows are locked this is no
-// gain: the locks are statements of their own.
-func (t *tx) decideAsSeen(d core.Decide) (a core.Approval, done bool, err error) {
-	if t.rows.Locks || d.Seen == nil || d.Seen.ID != d.ID || d.Seen.Status != core.StatusPending ||
-		d.Seen.Due(t.now) || d.Adopt != nil || !d.To.Status.Terminal() {
-		return a, false, nil
-	}
+// nothing is changed, and decide finds out why.
+func (t *tx) decideAsSeen(d core.Decide, event string) (a core.Approval, done bool, err error) {
 	a = *d.Seen
 	End(&a, d.To, d.AttemptID, max(t.now, a.UpdatedAt))
 	if d.Guard.PersonID == "" {
@@ -83,7 +106,7 @@ func (t *tx) decideAsSeen(d core.Decide) (a core.Approval, done bool, err error)
 	case err != nil || !done:
 		return core.Approval{}, false, err
 	}
-	if err = t.tell(&a, core.EventOf(a.Status, a.Origin), true); err == nil {
+	if err = t.tell(&a, core.EventOf(a.Status, a.Origin), true, event); err == nil {
 		err = t.awaitAnswerOf(d)
 	}
 	return a, err == nil, err

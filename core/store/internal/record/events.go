@@ -34,16 +34,18 @@ type payload struct {
 }
 
 // event records a change in the transaction of the change (R168). Its parents are
-// the caller's own cause and the approval's event before it (R170).
-func (t *tx) event(a *core.Approval, e core.EventType) error {
-	body, err := EventBody(a)
-	if err != nil {
-		return err
+// the caller's own cause and the approval's event before it (R170). An empty payload
+// is made from the row.
+func (t *tx) event(a *core.Approval, e core.EventType, payload string) (err error) {
+	if payload == "" {
+		if payload, err = EventBody(a); err != nil {
+			return err
+		}
 	}
 	if e.Ends() {
 		t.ended = append(t.ended, *a)
 	}
-	_, err = t.Exec(t.rows.InsertEvent, a.ID, a.Revision, string(e), a.Runtime, a.CausedBy, int64(t.now), body)
+	_, err = t.Exec(t.rows.InsertEvent, a.ID, a.Revision, string(e), a.Runtime, a.CausedBy, int64(t.now), payload)
 	return err
 }
 

@@ -66,7 +66,7 @@ func (t *tx) save(a *core.Approval, c change, e core.EventType, card bool) error
 	if err != nil {
 		return err
 	}
-	return t.tell(a, e, card)
+	return t.tell(a, e, card, "")
 }
 
 // put stamps a row and writes it, if it is still at its revision and whatever else
@@ -90,8 +90,8 @@ func (t *tx) put(a *core.Approval, c change, card bool, guard ...any) (bool, err
 	return n == 1, err
 }
 
-// tell marks the deliveries of a changed row due and records the event.
-func (t *tx) tell(a *core.Approval, e core.EventType, card bool) error {
+// tell marks the deliveries of a changed row due and records the event; see event.
+func (t *tx) tell(a *core.Approval, e core.EventType, card bool, payload string) error {
 	if card && (e == core.EventVoided || e == core.EventOutcome) {
 		if _, err := t.Exec(sqlReopenShown, a.ID); err != nil {
 			return err
@@ -102,7 +102,7 @@ func (t *tx) tell(a *core.Approval, e core.EventType, card bool) error {
 			return err
 		}
 	}
-	return t.event(a, e)
+	return t.event(a, e, payload)
 }
 
 // Expiry is how a row ends whose deadline has come. Nobody answered: there is no
