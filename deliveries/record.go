@@ -68,6 +68,9 @@ func (t *turn) closeFailed(ctx context.Context, f failure) {
 		Outcome: core.OutcomeFailed, Class: f.class, ErrorText: f.text,
 		BreakRoute: f.class == core.FailureGone && t.address != "", // Without an address there was no chat to be broken.
 	}
+	if f.class == core.FailureNotEntitled && t.mayHaveArrived() { // Of the send before.
+		c.Outcome = core.OutcomePossibleOrphan
+	}
 	if !t.a.Status.Terminal() {
 		failed := t.d
 		failed.LastError, failed.LastErrorText = f.class, f.text

@@ -107,6 +107,26 @@ func TestRightsAreReadWhenTheCardLeaves(t *testing.T) {
 	})
 }
 
+// A send whose answer was lost may have arrived: the row says so, and the message can
+// still be adopted.
+func TestALostSendIsNotRepeatedToWhoLostTheRight(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, h *harness) {
+		h.withPerson(core.FailureNone)
+		h.channel.onSend(func(string, string) error { return h.channel.fails(core.FailureAmbiguous) })
+		h.store.ask("a", person("d", "p"))
+		h.start()
+		h.pass(100 * time.Millisecond)
+		require.True(t, h.store.row("d").Ambiguous)
+		h.store.lose(losses()["no owner"])
+		h.pass(time.Minute)
+		require.Len(t, h.channel.made(), 1)
+		d := h.store.row("d")
+		require.Equal(t, core.OutcomePossibleOrphan, d.Outcome)
+		require.Equal(t, core.FailureNotEntitled, d.LastError)
+	})
+}
+
 // Nothing leaves while nobody can tell whether it may.
 func TestUnknownRightsSendNothing(t *testing.T) {
 	t.Parallel()
