@@ -10,14 +10,17 @@ import (
 // Request is what an evaluation looks at. Nothing in it is a caller's opinion on
 // policy: class, mode and rules come from the operator's side alone (R60).
 type Request struct {
-	Runtime      string            `json:"runtime"` // From the token, never from the body.
-	Agent        string            `json:"agent,omitempty"`
-	Kind         core.Kind         `json:"kind"`
-	Type         string            `json:"type,omitempty"` // The caller's own word; it decides nothing.
-	Tool         string            `json:"tool"`
-	Operation    string            `json:"operation,omitempty"`
-	Arguments    []byte            `json:"arguments"` // JSON; read, never kept.
-	Continuation core.Continuation `json:"continuation,omitempty"`
+	Runtime      string // From the token, never from the body.
+	Agent        string
+	Kind         core.Kind
+	Type         string // The caller's own word; it decides nothing.
+	Tool         string
+	Operation    string
+	Arguments    []byte // JSON; read, never kept.
+	Continuation core.Continuation
+	// ActionHash names the action where declines of it are looked up: from what the
+	// service described, never from the caller. The evaluation itself does not read it.
+	ActionHash string
 }
 
 // Inputs are what the evaluation is told about the world. All of it is read on the
