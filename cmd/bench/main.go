@@ -8,11 +8,9 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"slices"
 	"strconv"
 	"time"
 
-	"github.com/saysohq/sayso/channels/fakes"
 	"github.com/saysohq/sayso/channels/fakes/telegram"
 	"github.com/saysohq/sayso/cmd/internal/bench"
 )
@@ -33,7 +31,8 @@ func run(ctx context.Context, args []string, out, faults io.Writer) error {
 	f.SetOutput(faults)
 	f.StringVar(&o.Sayso, "sayso", "bin/sayso", "the binary to be measured")
 	f.StringVar(&o.Dir, "dir", "", "folder on the disk to be measured")
-	f.StringVar(&o.Only, "only", "", "run only the measures whose name contains this")
+	f.StringVar(&o.Only, "only", "", "run only the measures (of a soak: the platforms) whose name contains this")
+	soak := f.Duration("soak", 0, "instead of all else, bursts with the budgets as shipped, each at least so long")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
@@ -50,6 +49,10 @@ func run(ctx context.Context, args []string, out, faults io.Writer) error {
 		}
 		started = append(started, s)
 		return messenger{s}, nil
+	}
+	o.Strict = startStrict
+	if *soak > 0 {
+		return bench.Soak(ctx, o, *soak)
 	}
 	return bench.Run(ctx, o)
 }
@@ -82,23 +85,6 @@ func (m messenger) Press(user int64, message string) (string, error) {
 func (m messenger) AwaitReply(ctx context.Context, press string) error {
 	_, err := m.Server.AwaitReply(ctx, press)
 	return err
-}
-
-// Requests implements bench.Strict.
-func (m messenger) Requests() []bench.Request {
-	var all []bench.Request
-	for method, edit := range map[string]bool{"sendMessage": false, "editMessageText": true, "editMessageReplyMarkup": true} {
-		for _, c := range m.Calls(method) {
-			all = append(all, bench.Request{Chat: c.Params["chat_id"], Edit: edit, At: c.At})
-		}
-	}
-	slices.SortFunc(all, func(a, b bench.Request) int { return a.At.Compare(b.At) })
-	return all
-}
-
-// Refuse implements bench.Strict.
-func (m messenger) Refuse(chat int64, wait time.Duration) {
-	m.Script.Add(fakes.Fault{Kind: fakes.FaultRateLimit, Op: fakes.OpEdit, Address: strconv.FormatInt(chat, 10), Delay: wait})
 }
 
 // watchEvery is how often the calls are looked through. Each carries its own time, so

@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/saysohq/sayso/core"
 )
 
 // Options say what is measured and where.
@@ -21,6 +23,9 @@ type Options struct {
 	// Messenger starts a messenger for the figures of clicks and edits; nil leaves
 	// them out.
 	Messenger func() (Messenger, error)
+	// Strict starts a messenger of a kind that keeps its platform's limits, so many times
+	// as fast as documented, for the figures of bursts; nil leaves them out.
+	Strict func(on core.Surface, faster int) (Strict, error)
 }
 
 // Messenger is a messenger's server with the people on it, as a bench needs them.
@@ -36,23 +41,6 @@ type Messenger interface {
 	// WatchEdits calls seen once for every message that was edited and has lost its
 	// buttons, with the time when that was asked for, until seen returns true.
 	WatchEdits(ctx context.Context, seen func(message string, at time.Time) (done bool)) error
-}
-
-// Strict is a Messenger that keeps account of what it is asked, and refuses on
-// demand. The figures of budgets need one.
-type Strict interface {
-	// Requests lists what posted or edited a message, oldest first.
-	Requests() []Request
-	// Refuse answers the next edit in a chat with "too many requests" and how long to
-	// stay away, in whole seconds.
-	Refuse(chat int64, wait time.Duration)
-}
-
-// Request is one call that posted or edited a message.
-type Request struct {
-	Chat string
-	Edit bool
-	At   time.Time
 }
 
 // bench is one run.
@@ -77,7 +65,9 @@ var measures = [...]struct {
 	{"clicks", (*bench).clicks},
 	{"edits", (*bench).edits},
 	{"ten", (*bench).ten},
-	{"burst", (*bench).burst},
+	{"burst-telegram", burstOn(core.SurfaceTelegram)},
+	{"burst-slack", burstOn(core.SurfaceSlack)},
+	{"burst-discord", burstOn(core.SurfaceDiscord)},
 }
 
 // Run measures and prints the report. It returns an error when something could

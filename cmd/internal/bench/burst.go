@@ -4,230 +4,150 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
+	"os"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/saysohq/sayso/cmd/internal/config"
 	"github.com/saysohq/sayso/core"
 	"github.com/saysohq/sayso/deliveries"
 )
 
+// Strict is a messenger's server that keeps what its platform documents of limits,
+// with a person and some shared chats on it.
+type Strict interface {
+	// Settle makes the person and so many shared chats, adds the account to a service's
+	// configuration, and returns how the person is known there.
+	Settle(cfg *config.Config, shared int) core.Identity
+	// Refuse answers the next edit in a chat (0 is the person's own, then come the shared
+	// ones) with "too many requests" and how long to stay away.
+	Refuse(chat int, wait time.Duration)
+	// Traffic reports what was seen.
+	Traffic() Traffic
+	// Close stops the server.
+	Close()
+}
+
+// Traffic is what a Strict has seen of posts and edits.
+type Traffic struct {
+	Requests int
+	Refused  int       // With "too many requests", of its own accord.
+	Early    int       // Before the time that a refusal had told.
+	LastEdit time.Time // Of the last edit that was taken.
+}
+
 const (
-	// budgetFactor scales the rates of the budgets, so that minutes become seconds.
-	// Bursts and the platform's delays stay as they are.
-	budgetFactor = 20
+	burstLasts   = 10 * time.Second // At least, by the budgets.
+	burstRefused = time.Second
+	soakRefused  = 10 * time.Second
 
-	floodDecisions = 25 // All at once.
-	floodFresh     = 5  // Asked meanwhile, one a second, and decided when their cards are out.
-	floodGroups    = 9
-	floodTarget    = 1.2
-	freshTarget    = 2 * time.Second
-	refusedFor     = 2 * time.Second
-
-	// What Telegram documents for a group, in a minute.
-	groupWindow = time.Minute
-	groupMost   = 20
+	stormShared = 9 // Chats beside the person's: ten messages for each approval.
+	stormFresh  = 5 // Approvals asked and decided meanwhile.
+	stormTarget = 1.2
 )
 
-func faster(r deliveries.Rate) deliveries.Rate {
-	r.Events *= budgetFactor
-	return r
-}
-
-// scaled is Telegram's budget, budgetFactor times as fast.
-func scaled() deliveries.Budget {
-	b := deliveries.TelegramBudget()
-	return deliveries.Budget{Account: faster(b.Account), Direct: faster(b.Direct), Group: faster(b.Group)}
-}
-
-// least is the time that a budget needs at least for n calls of which all are there at
-// once, its burst saved up; share is the part of the budget that they may use.
-func least(r deliveries.Rate, n int, share float64) time.Duration {
-	spare := max(1, int(share*float64(r.Burst)))
-	return time.Duration(float64(max(0, n-spare)) * float64(r.Per) / (share * float64(r.Events)))
-}
-
-// flood is what a burst of decisions showed.
-type flood struct {
-	took    time.Duration   // From the first decision to the last edited message.
-	cards   []time.Duration // From asking to the last card, of those asked meanwhile.
-	answers []time.Duration // Of the decisions on those.
-	began   time.Time
-}
-
-// burst decides many approvals in many chats at once, within the platform's budgets.
-func (b *bench) burst(ctx context.Context) (err error) {
-	measure := fmt.Sprintf("burst within Telegram's budgets x%d: %d+%d decisions, %d chats", budgetFactor, floodDecisions, floodFresh, 1+floodGroups)
-	const target = "<= 1.2x of the least that final answers' share allows"
-	if b.without(measure, target) {
-		return nil
+// storms are a burst on each platform, which the budgets stretch to a time at least.
+// Scaled ones have the rates of the budgets and of the platforms' limits so many times
+// as fast that minutes become seconds and one machine makes all the calls, 20 to 50 a
+// second. Bursts, and how long a platform asks to stay away, stay as they are.
+func storms(scaled bool, lasts, refused time.Duration) []*storm {
+	all := []*storm{
+		{on: core.SurfaceTelegram, name: "Telegram", budget: deliveries.TelegramBudget(), faster: 20, refusals: 2},
+		// One refused edit closes the whole workspace to edits: one is enough.
+		{on: core.SurfaceSlack, name: "Slack", budget: deliveries.SlackBudget(), faster: 30, refusals: 1},
+		{on: core.SurfaceDiscord, name: "Discord", budget: deliveries.DiscordBudget(), faster: 5, refusals: 2},
 	}
-	budget := scaled()
-	c, err := b.connect(ctx, "burst", floodDecisions, map[core.Surface]deliveries.Budget{core.SurfaceTelegram: budget}, groups(floodGroups)...)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, c.close()) }()
-	strict, ok := c.messenger.(Strict)
-	if !ok {
-		return errors.New("the messenger keeps no account of requests")
-	}
-	select { // Until the budgets are whole again.
-	case <-time.After(2 * time.Second):
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	strict.Refuse(person, refusedFor)
-	f, err := c.flood(ctx)
-	if err != nil {
-		return err
-	}
-	n := floodDecisions + floodFresh
-	share, whole := least(budget.Group, n, 0.75), least(budget.Group, n+floodFresh, 1)
-	ratio := f.took.Seconds() / share.Seconds()
-	b.report.add(measure, fmt.Sprintf("%s beside %s: %.2fx; %.2fx of the least with nothing kept for new cards",
-		short(f.took), short(share), ratio, f.took.Seconds()/whole.Seconds()), target, judge(ratio <= floodTarget))
-	cards := sorted(f.cards)
-	b.report.add("  asking to the last of 10 new cards, meanwhile", cards.String(), "max <= 2s", judge(cards.at(1) <= freshTarget))
-	b.report.add("  answer to a new decision, meanwhile", sorted(f.answers).String(), "", told)
-	b.judgeRequests(strict.Requests(), f.began)
-	return nil
-}
-
-// judgeRequests looks at when the requests came, as the platform does.
-func (b *bench) judgeRequests(all []Request, began time.Time) {
-	chats := map[string][]Request{}
-	for _, r := range all {
-		chats[r.Chat] = append(chats[r.Chat], r)
-	}
-	most := 0
-	for chat, requests := range chats {
-		if chat == strconv.Itoa(person) {
-			continue
+	for _, s := range all {
+		if !scaled {
+			s.faster = 1
 		}
-		first := 0
-		for i, r := range requests {
-			for r.At.Sub(requests[first].At) >= groupWindow/budgetFactor {
-				first++
-			}
-			most = max(most, i-first+1)
+		s.refused, s.budget = refused, quicker(s.budget, s.faster)
+		for s.decisions = 1; s.least() < lasts; {
+			s.decisions++
 		}
+		s.every = s.least() / (stormFresh + 2)
 	}
-	b.report.add("  most requests to one group in a scaled minute", strconv.Itoa(most), fmt.Sprintf("<= %d", groupMost), judge(most <= groupMost))
-
-	// The first edit of the burst was refused; a chat takes one call at a time.
-	var refused time.Time
-	for _, r := range chats[strconv.Itoa(person)] {
-		switch {
-		case refused.IsZero() && r.Edit && r.At.After(began):
-			refused = r.At
-		case !refused.IsZero():
-			b.report.add("  next request to a chat that refused for 2s", short(r.At.Sub(refused)), ">= 2s", judge(r.At.Sub(refused) >= refusedFor))
-			return
-		}
-	}
-	b.report.add("  next request to a chat that refused for 2s", "none came", ">= 2s", missed)
+	return all
 }
 
-// flood decides all at once, goes on asking meanwhile, and waits for the last edit.
-func (c *chats) flood(ctx context.Context) (f flood, err error) {
-	ctx, cancel := context.WithTimeout(ctx, awaitFor)
-	defer cancel()
-	left := (floodDecisions + floodFresh) * (1 + floodGroups)
-	watched := make(chan error, 1)
-	var last time.Time
-	go func() {
-		watched <- c.messenger.WatchEdits(ctx, func(_ string, at time.Time) bool {
-			last = at
-			left--
-			return left == 0
-		})
-	}()
-	clients, err := newClients(ctx, c.server.addr, c.lab, floodDecisions)
-	if err != nil {
-		return f, err
-	}
-	defer clients.close()
-	errs := make(chan error, floodDecisions+1)
-	var wg sync.WaitGroup
-	f.began = time.Now()
-	for i, id := range c.ids[:floodDecisions] {
-		wg.Go(func() { errs <- clients.deny(i, id) })
-	}
-	wg.Go(func() { errs <- c.fresh(ctx, &f) })
-	wg.Wait()
-	close(errs)
-	for one := range errs {
-		err = errors.Join(err, one)
-	}
-	if err != nil {
-		return f, err
-	}
-	if err := <-watched; err != nil {
-		return f, fmt.Errorf("watch edits: %w", err)
-	}
-	f.took = last.Sub(f.began)
-	return f, nil
-}
-
-// fresh asks, waits for the cards and decides, once a second.
-func (c *chats) fresh(ctx context.Context, f *flood) error {
-	for i := range floodFresh {
-		select {
-		case <-time.After(time.Until(f.began.Add(time.Duration(i+1) * time.Second))):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-		if err := c.freshOne(ctx, f, i); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (c *chats) freshOne(ctx context.Context, f *flood, i int) error {
-	runtime, err := dial(ctx, c.server.addr, c.token.Bearer.Reveal())
-	if err != nil {
-		return err
-	}
-	defer runtime.close()
-	asked := time.Now()
-	id, err := askOne(runtime, floodDecisions+i)
-	if err != nil {
-		return err
-	}
-	if err := c.awaitOpen(ctx, id, 1+floodGroups); err != nil {
-		return err
-	}
-	f.cards = append(f.cards, time.Since(asked))
-	clients, err := newClients(ctx, c.server.addr, c.lab, 1)
-	if err != nil {
-		return err
-	}
-	defer clients.close()
-	sent := time.Now()
-	err = clients.deny(0, id)
-	f.answers = append(f.answers, time.Since(sent))
-	return err
-}
-
-// awaitOpen waits until so many cards of one approval are out.
-func (c *chats) awaitOpen(ctx context.Context, id string, n int) error {
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		var open int
-		if err := c.raw.QueryRowContext(ctx,
-			`SELECT count(*) FROM deliveries WHERE approval_id = ? AND state = 'open' AND locator <> ''`, id).Scan(&open); err != nil {
-			return err
-		}
-		if open >= n {
+// burstOn decides many approvals in many chats of a platform at once.
+func burstOn(on core.Surface) func(*bench, context.Context) error {
+	return func(b *bench, ctx context.Context) error {
+		all := storms(true, burstLasts, burstRefused)
+		s := all[slices.IndexFunc(all, func(s *storm) bool { return s.on == on })]
+		if b.Strict == nil {
+			b.report.add(s.title(), "not measured here: make bench has fake messengers", s.target(), told)
 			return nil
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%d of %d new cards are out: %w", open, n, ctx.Err())
-		case <-tick.C:
+		r, err := b.brew(ctx, s)
+		if err != nil {
+			return err
 		}
+		if err = errors.Join(r.pass(ctx), r.close()); err == nil {
+			r.tell(&b.report)
+		}
+		return err
 	}
+}
+
+// Soak is the burst with the budgets as they are shipped, on all platforms side by
+// side, each stretched by its budgets to a time at least. As long again passes before,
+// until all cards are out. Options.Only picks platforms. It returns an error when
+// something could not be measured, not when a target was missed: the report says that.
+func Soak(ctx context.Context, o Options, lasts time.Duration) (err error) {
+	root, err := os.MkdirTemp(o.Dir, "sayso-soak-")
+	if err != nil {
+		return fmt.Errorf("make folder: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(root) }() // Only throw-away databases are in it.
+	o.Dir = root
+	b, began := &bench{Options: o}, time.Now()
+	var runs []*stormRun
+	defer func() {
+		for _, r := range runs {
+			err = errors.Join(err, r.close())
+		}
+	}()
+	for _, s := range storms(false, lasts, soakRefused) {
+		if !strings.Contains(string(s.on), o.Only) {
+			continue
+		}
+		r, err := b.brew(ctx, s)
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+		runs = append(runs, r)
+		b.printf("%s: at least %s, once the cards are out\n", s.title(), s.least().Round(time.Second))
+	}
+	faults := make([]error, len(runs))
+	var wg sync.WaitGroup
+	for i, r := range runs {
+		wg.Go(func() { faults[i] = r.pass(ctx) })
+	}
+	wg.Wait()
+	for i, r := range runs {
+		if faults[i] != nil {
+			faults[i] = fmt.Errorf("%s: %w", r.name, faults[i])
+			continue
+		}
+		r.tell(&b.report)
+	}
+	b.report.print(o.Out)
+	b.printf("\ntook %s\n", time.Since(began).Round(time.Second))
+	return errors.Join(faults...)
+}
+
+// tell reports what a storm showed.
+func (r *stormRun) tell(to *report) {
+	least := r.least()
+	ratio := r.took.Seconds() / least.Seconds()
+	to.add(r.title(), fmt.Sprintf("%s beside %s: %.2fx", short(r.took), short(least), ratio), r.target(), judge(ratio <= stormTarget))
+	t := r.strict.Traffic()
+	to.add("  requests before their retry_after", fmt.Sprintf("%d (%d refusals were scripted, for %s)", t.Early, r.refusals, r.refused), "0", judge(t.Early == 0))
+	to.add("  refused by the platform's limits", fmt.Sprintf("%d of %d", t.Refused, t.Requests), "0", judge(t.Refused == 0))
+	cards, most := sorted(r.cards), r.cardTarget()
+	to.add(fmt.Sprintf("  asking to the last of %d new cards, meanwhile", 1+stormShared), cards.String(), "max <= "+short(most), judge(cards.at(1) <= most))
+	to.add("  answer to a new decision, meanwhile", sorted(r.answers).String(), "", told)
 }

@@ -12,10 +12,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/saysohq/sayso/cmd/internal/config"
 	"github.com/saysohq/sayso/core"
 	"github.com/saysohq/sayso/core/api"
-	"github.com/saysohq/sayso/deliveries"
 )
 
 const (
@@ -55,11 +53,10 @@ type chats struct {
 	messages  map[string][]string // Of each approval.
 }
 
-// connect starts a service and a messenger, asks n times and waits until every
-// card is out: one in the person's chat and one in each of the groups. Budgets nil
-// starts the shipped service with its budgets off; otherwise it runs in this process
-// with the given ones.
-func (b *bench) connect(ctx context.Context, name string, n int, budgets map[core.Surface]deliveries.Budget, groups ...int64) (c *chats, err error) {
+// connect starts the shipped service with its budgets off and a messenger, asks n
+// times and waits until every card is out: one in the person's chat and one in each of
+// the groups.
+func (b *bench) connect(ctx context.Context, name string, n int, groups ...int64) (c *chats, err error) {
 	c = &chats{messages: map[string][]string{}}
 	defer func() {
 		if err != nil {
@@ -84,16 +81,12 @@ func (b *bench) connect(ctx context.Context, name string, n int, budgets map[cor
 	if err := c.halt(); err != nil {
 		return c, err
 	}
-	account := config.Telegram{Token: config.Secret(token), APIURL: url, Unpaced: budgets == nil}
+	var list []string
 	for _, g := range groups {
-		account.Chats = append(account.Chats, strconv.FormatInt(g, 10))
+		list = append(list, strconv.FormatInt(g, 10))
 	}
-	if budgets != nil {
-		c.server, err = serveHere(ctx, c.dir, account, budgets)
-	} else {
-		c.server, err = b.serve(ctx, c.dir, fmt.Sprintf("telegram: [{token: %q, api_url: %q, unpaced: true, chats: [\"%s\"]}]\n",
-			token, url, strings.Join(account.Chats, `", "`)))
-	}
+	c.server, err = b.serve(ctx, c.dir, fmt.Sprintf("telegram: [{token: %q, api_url: %q, unpaced: true, chats: [\"%s\"]}]\n",
+		token, url, strings.Join(list, `", "`)))
 	if err != nil {
 		return c, err
 	}
@@ -201,7 +194,7 @@ func (b *bench) clicks(ctx context.Context) (err error) {
 	if b.without(measure, target) {
 		return nil
 	}
-	c, err := b.connect(ctx, "clicks", clickCount, nil)
+	c, err := b.connect(ctx, "clicks", clickCount)
 	if err != nil {
 		return err
 	}
@@ -241,7 +234,7 @@ func (b *bench) edits(ctx context.Context) (err error) {
 	if b.without(measure, target) {
 		return nil
 	}
-	c, err := b.connect(ctx, "edits", calmDecisions+burstDecisions, nil, groups(2)...)
+	c, err := b.connect(ctx, "edits", calmDecisions+burstDecisions, groups(2)...)
 	if err != nil {
 		return err
 	}
@@ -266,7 +259,7 @@ func (b *bench) ten(ctx context.Context) (err error) {
 	if b.without(measure, target) {
 		return nil
 	}
-	c, err := b.connect(ctx, "ten", tenDecisions, nil, groups(tenGroups)...)
+	c, err := b.connect(ctx, "ten", tenDecisions, groups(tenGroups)...)
 	if err != nil {
 		return err
 	}
