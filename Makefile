@@ -46,6 +46,10 @@ check: $(GOLANGCI) ## Format, vet, lint, and prove that generated files are fres
 bench: build ## Measure against a raw baseline in the same run, some minutes; BENCH='--dir DIR --only NAME'.
 	CGO_ENABLED=0 $(GO) run ./cmd/bench --sayso $(BIN) $(BENCH)
 
+.PHONY: soak
+soak: ## Bursts within the budgets as shipped, on all messengers at once, some 10 minutes (at most 15); SOAK='--soak 2m --only slack --dir DIR'.
+	CGO_ENABLED=0 $(GO) run ./cmd/bench --soak 5m $(SOAK)
+
 .PHONY: fuzz
 fuzz: ## Fuzz every target for FUZZTIME each (default 20s).
 	@.ci/fuzz

@@ -62,9 +62,10 @@ func (r *stormRun) close() error {
 }
 
 // pass shows all cards, decides on all of them at once, goes on asking meanwhile, and
-// waits for the last edit.
+// waits for the last edit. It gives up after twice the least time, which the budgets
+// allow for the cards and for the edits, and four minutes.
 func (r *stormRun) pass(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 4*r.least()+cardsFor)
+	ctx, cancel := context.WithTimeout(ctx, 2*r.least()+cardsFor)
 	defer cancel()
 	if err := r.ask(ctx, r.decisions); err != nil {
 		return err

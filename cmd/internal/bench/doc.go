@@ -15,6 +15,11 @@
 // for the others; only with scaled budgets, which nobody can configure, the service
 // runs in this process whole. Clients run in this process and share the machine with it.
 //
+// What budgets stretch to seconds or minutes stands beside the least time that these
+// budgets allow: bursts of decisions with ten cards each, on messengers that keep their
+// platform's limits and count who comes too early. In a run of all measures the rates
+// are scaled; Soak takes them as they are shipped.
+//
 // It holds no fake of a messenger: whoever wants the figures of one hands it in as
-// a Messenger.
+// a Messenger or a Strict.
 package bench
