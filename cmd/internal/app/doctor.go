@@ -27,6 +27,7 @@ func (b *builder) doctor(p *parts) *doctor.Doctor {
 	return doctor.New(doctor.Deps{
 		Channels: p.channels, Seen: p.seen, People: b.store, Prompts: b.store, Routes: b.store.ledger, Clock: b.store,
 		NewID: newID, Logger: b.Logger.With("part", "doctor"), Shared: b.store.shared,
+		Turn: b.held.turn,
 	})
 }
 

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"os"
 	"strconv"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -101,13 +103,19 @@ func (b *builder) buildSequencer(p *parts) {
 	}
 }
 
-// heldJobs is the gauge of the jobs that this process does.
-type heldJobs struct{ gauge *prometheus.GaugeVec }
+// heldJobs knows the jobs that this process does and those that it waits for, and shows
+// them as a gauge.
+type heldJobs struct {
+	gauge *prometheus.GaugeVec
+
+	mu   sync.Mutex
+	jobs map[string]bool
+}
 
 var _ leases.Observer = (*heldJobs)(nil)
 
 func newHeldJobs(reg prometheus.Registerer) (*heldJobs, error) {
-	h := &heldJobs{prometheus.NewGaugeVec(prometheus.GaugeOpts{
+	h := &heldJobs{jobs: map[string]bool{}, gauge: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "sayso_lease_held",
 		Help: "1 where this process does a job that one replica does at a time, such as polling a bot; 0 where it stands by.",
 	}, []string{"job"})}
@@ -120,15 +128,35 @@ func newHeldJobs(reg prometheus.Registerer) (*heldJobs, error) {
 // expect shows jobs as not held, so that whoever stands by shows a zero.
 func (h *heldJobs) expect(jobs ...string) {
 	for _, job := range jobs {
-		h.gauge.WithLabelValues(job)
+		h.Held(job, false)
 	}
 }
 
 // Held implements leases.Observer.
 func (h *heldJobs) Held(job string, held bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.jobs[job] = held
 	value := 0.0
 	if held {
 		value = 1
 	}
 	h.gauge.WithLabelValues(job).Set(value)
+}
+
+// turn reports whether replicas take turns to receive for an account, and whether it is
+// this one's. A Slack app receives for all of its workspaces.
+func (h *heldJobs) turn(ref core.AccountRef) (taken, ours bool) {
+	account := ref.Account
+	if _, app, ok := strings.Cut(account, "."); ok && ref.Channel == core.SurfaceSlack {
+		account = app
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for job, held := range h.jobs {
+		if strings.HasPrefix(job, string(ref.Channel)+"/"+account+"/") {
+			taken, ours = true, ours || held
+		}
+	}
+	return taken, ours
 }

@@ -60,3 +60,28 @@ func TestNoTurnsWithoutJobs(t *testing.T) {
 	require.Nil(t, b.turn(core.AccountRef{Channel: core.SurfaceTelegram, Account: "1"}, "poll"))
 	require.NoError(t, b.slots("A1")(t.Context(), func(context.Context) error { return nil }))
 }
+
+// Operators are told who receives: for an account of a Slack app, whoever has one of
+// the app's connections.
+func TestWhoseTurnItIs(t *testing.T) {
+	t.Parallel()
+	held, err := newHeldJobs(prometheus.NewRegistry())
+	require.NoError(t, err)
+	held.expect("telegram/12/poll", "telegram/1/poll", "slack/A1/slot/0", "slack/A1/slot/1", "approvals/upkeep")
+	held.Held("telegram/12/poll", true)
+	held.Held("slack/A1/slot/1", true)
+	for ref, want := range map[core.AccountRef][2]bool{
+		{Channel: core.SurfaceTelegram, Account: "12"}: {true, true},
+		{Channel: core.SurfaceTelegram, Account: "1"}:  {true, false},
+		{Channel: core.SurfaceTelegram, Account: "2"}:  {false, false},
+		{Channel: core.SurfaceSlack, Account: "T9.A1"}: {true, true},
+		{Channel: core.SurfaceSlack, Account: "T9.A2"}: {false, false},
+		{Channel: core.SurfaceDiscord, Account: "12"}:  {false, false},
+	} {
+		taken, ours := held.turn(ref)
+		require.Equal(t, want, [2]bool{taken, ours}, ref)
+	}
+	held.Held("slack/A1/slot/1", false)
+	_, ours := held.turn(core.AccountRef{Channel: core.SurfaceSlack, Account: "T9.A1"})
+	require.False(t, ours)
+}

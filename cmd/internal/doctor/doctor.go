@@ -30,7 +30,7 @@ type People interface {
 	IdentitiesOf(ctx context.Context, principalIDs ...string) ([]core.Identity, error)
 }
 
-// Deps are what the doctor is made of; all of it is required but Shared.
+// Deps are what the doctor is made of; all of it is required but Shared and Turn.
 type Deps struct {
 	Channels []channels.Channel
 	Seen     *Seen
@@ -43,6 +43,9 @@ type Deps struct {
 	// Shared says that another replica may hear from an account in the place of this
 	// one. Test cards may be pressed anywhere, what is heard is told for this one alone.
 	Shared bool
+	// Turn reports whether replicas take turns to hear from an account, and whether it
+	// is this one's. Nil: they do not, all of them hear.
+	Turn func(ref core.AccountRef) (taken, ours bool)
 }
 
 // Doctor examines the accounts that this process holds. It implements gateway.Doctor
@@ -207,7 +210,7 @@ func (d *Doctor) heard(ref core.AccountRef, found []api.Finding) []api.Finding {
 	h := d.deps.Seen.of(ref)
 	receiving := api.Finding{Channel: ref.Channel, Account: ref.Account, Check: CheckReceiving, Verdict: api.HealthOK}
 	if d.deps.Shared {
-		receiving.Detail = "here, or at another replica"
+		receiving.Detail = d.where(ref)
 	}
 	if h.down != "" {
 		receiving.Verdict, receiving.Detail = api.HealthFailed, h.down
@@ -219,6 +222,19 @@ func (d *Doctor) heard(ref core.AccountRef, found []api.Finding) []api.Finding {
 	return append(found, receiving, api.Finding{
 		Channel: ref.Channel, Account: ref.Account, Check: CheckLastClick, Verdict: api.HealthOK, Detail: d.lastClick(h),
 	})
+}
+
+// where says which of several replicas hears from an account.
+func (d *Doctor) where(ref core.AccountRef) string {
+	if d.deps.Turn != nil {
+		switch taken, ours := d.deps.Turn(ref); {
+		case taken && ours:
+			return "at this replica"
+		case taken:
+			return "this replica stands by for another"
+		}
+	}
+	return "here, or at another replica"
 }
 
 func (d *Doctor) lastClick(h hearing) string {

@@ -456,5 +456,15 @@ func TestWhatIsHeardAtOneOfSeveralReplicas(t *testing.T) {
 	receiving := find(t, e, doctor.CheckReceiving, "")
 	require.Equal(t, api.HealthOK, receiving.Verdict)
 	require.Equal(t, "here, or at another replica", receiving.Detail)
+	for want, turn := range map[string][2]bool{
+		"at this replica": {true, true}, "this replica stands by for another": {true, false}, "here, or at another replica": {},
+	} {
+		w := newWorld(t, func(d *doctor.Deps) {
+			d.Shared, d.Turn = true, func(core.AccountRef) (taken, ours bool) { return turn[0], turn[1] }
+		})
+		e, err := w.doctor.Examine(t.Context(), api.Examine{})
+		require.NoError(t, err)
+		require.Equal(t, want, find(t, e, doctor.CheckReceiving, "").Detail)
+	}
 	require.Equal(t, "none at this replica since it started, 2023-11-14 22:13:20 UTC", find(t, e, doctor.CheckLastClick, "").Detail)
 }
