@@ -63,7 +63,8 @@ type Restoration interface {
 	// storage-corrupt.
 	Disown(ctx context.Context, limit int) (Disowned, error)
 	// FinishRestoration burns all open codes, raises the incarnation and unseals the
-	// store, in one write. No two restorations of one backup make the same
+	// store, in one write. Instances that register from then on get epochs from the
+	// incarnation up, above those of boots that the store has forgotten. No two restorations of one backup make the same
 	// incarnation, as long as the clock is right to the second. Errors: ErrConflict
 	// before BeginRestoration, or while there is something to disown.
 	FinishRestoration(ctx context.Context) (Deployment, error)
@@ -71,7 +72,7 @@ type Restoration interface {
 
 // Disowned counts what a restoration changed.
 type Disowned struct {
-	Cancelled int // Questions that were pending.
+	Cancelled int // Questions that were pending, damaged ones included.
 	Voided    int // Grants that were unclaimed.
 	Unknown   int // Grants that were claimed and not reported.
 }

@@ -17,6 +17,7 @@ func restoreSpecs() []spec {
 		{"a restore of many rows goes in bounded steps", restoreMany},
 		{"a restore is finished once, and only after its work", restoreFinishes},
 		{"a restore burns open codes", restoreBurns},
+		{"a boot after a restore is newer than any that was forgotten", restoreEpochs},
 	}
 }
 
@@ -173,4 +174,21 @@ func restoreBurns(k *kit) {
 	k.restored()
 	_, err := k.PeekCode(k.ctx, tokenHash("secret"), core.CodePair)
 	require.ErrorIs(k.t, err, core.ErrCodeInvalid)
+}
+
+// What registered after the backup is not known, and may still be alive.
+func restoreEpochs(k *kit) {
+	const forgotten = 1_000 // More boots than anybody made since the backup.
+	known := k.register("main", "known")
+	k.disown()
+	k.restored()
+	require.Equal(k.t, known, k.register("main", "known"), "who is known keeps their own")
+	k.create(withInstance("main", known.Epoch))
+	for _, name := range []string{"main", "unknown"} {
+		next := k.register(name, "next")
+		require.Greater(k.t, next.Epoch, int64(forgotten))
+		require.Equal(k.t, next.Epoch+1, k.register(name, "after").Epoch)
+	}
+	_, err := k.Create(k.ctx, k.ask(withInstance("main", known.Epoch)))
+	require.ErrorIs(k.t, err, core.ErrStaleEpoch)
 }

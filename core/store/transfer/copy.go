@@ -15,9 +15,18 @@ const progressEvery = 1_000
 // content is what a copy has to be alike in, by table.
 type content map[string]sum
 
-// copyAll empties the tables of a target and fills them from a source, then reads
-// them back and compares. from and to are the same tables as the two sides know
-// them, parents first. Errors: ErrMismatch.
+// copyAndCompare is copyAll, and reads back what the target has then. Errors:
+// ErrMismatch.
+func copyAndCompare(ctx context.Context, src reader, from []table, dst writer, to []table, tell Progress) (content, error) {
+	copied, err := copyAll(ctx, src, from, dst, to, tell)
+	if err != nil {
+		return nil, err
+	}
+	return copied, compare(ctx, dst, to, copied, tell)
+}
+
+// copyAll empties the tables of a target and fills them from a source. from and to are
+// the same tables as the two sides know them, parents first. It returns what was read.
 func copyAll(ctx context.Context, src reader, from []table, dst writer, to []table, tell Progress) (content, error) {
 	for i := range to { // Children first.
 		if err := dst.empty(ctx, to[len(to)-1-i]); err != nil {
@@ -36,7 +45,7 @@ func copyAll(ctx context.Context, src reader, from []table, dst writer, to []tab
 		}
 		copied[t.name] = s
 	}
-	return copied, compare(ctx, dst, to, copied, tell)
+	return copied, nil
 }
 
 // measure reads all tables.

@@ -133,7 +133,7 @@ func (l *landing) first(ctx context.Context, fresh deployment, tables, own []tab
 	if err := l.dst.unused(ctx, own); err != nil {
 		return landed{}, err
 	}
-	found, err := copyAll(ctx, l.src, tables, l.dst, own, l.tell)
+	found, err := copyAndCompare(ctx, l.src, tables, l.dst, own, l.tell)
 	return landed{copyID: fresh.copyID, content: found}, err
 }
 
@@ -157,7 +157,7 @@ func (l *landing) again(ctx context.Context, there, fresh deployment, tables, ow
 	if err := l.dst.setDeployment(ctx, fresh); err != nil {
 		return landed{}, err
 	}
-	found, err := copyAll(ctx, l.src, tables, l.dst, own, l.tell)
+	found, err := copyAndCompare(ctx, l.src, tables, l.dst, own, l.tell)
 	return landed{copyID: fresh.copyID, content: found}, err
 }
 

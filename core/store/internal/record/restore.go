@@ -33,7 +33,7 @@ func (s *Store) BeginRestoration(ctx context.Context) error {
 		if err != nil || n == 1 {
 			return struct{}{}, err
 		}
-		seal, _, err := t.seal()
+		seal, _, err := t.standing()
 		if err == nil {
 			err = seal.Refusal()
 		}
@@ -45,7 +45,7 @@ func (s *Store) BeginRestoration(ctx context.Context) error {
 	return nil
 }
 
-func (t *tx) seal() (seal core.Seal, incarnation int64, err error) {
+func (t *tx) standing() (seal core.Seal, incarnation int64, err error) {
 	err = t.One(sqlReadSeal, nil, (*string)(&seal), &incarnation)
 	return seal, incarnation, err
 }
@@ -115,7 +115,7 @@ func (s *Store) FinishRestoration(ctx context.Context) (core.Deployment, error) 
 }
 
 func (t *tx) finishRestoration() error {
-	seal, incarnation, err := t.seal()
+	seal, incarnation, err := t.standing()
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,12 @@ func (t *tx) register(r core.RegisterInstance) (core.Instance, []core.Hint, erro
 	if err != nil {
 		return in, nil, err
 	}
-	in.Epoch = epoch + 1
+	_, incarnation, err := t.standing()
+	if err != nil {
+		return in, nil, err
+	}
+	// After a restore the epochs of boots that are not known any more lie below.
+	in.Epoch = max(epoch+1, incarnation)
 	if _, err := t.Exec(sqlInsertBoot, r.Runtime, r.Instance, in.Epoch, r.BootID, int64(t.now)); err != nil {
 		return in, nil, err
 	}
