@@ -258,36 +258,8 @@ func (t *turn) enter(ctx context.Context) (waited, ok bool) {
 	return t.ticket.waited || p.Wait > 0, true
 }
 
-// reserve asks for a place in the budgets.
-func (t *turn) reserve(ctx context.Context) Pause {
-	s, final := t.next(), t.a.Status.Terminal()
-	limit := cardHold
-	if final {
-		limit = finalHold
-	}
-	return t.w.deps.Pacer.Reserve(ctx, Call{
-		Account: t.ref, Address: t.address, Direct: t.d.PersonID != "",
-		Edit: s == stepEdit || s == stepDetail, Final: final,
-	}, limit)
-}
-
-// early is when a row comes back for a place that is so long away: so much before it
-// that it can book the place itself, however long the way back takes, and that the
-// place is not lost to a bucket without a burst.
-func early(wait time.Duration) time.Duration { return wait - min(wait/4, earlyMost) }
-
-const (
-	// earlyMost is less than finalHold, or the row would be sent away again.
-	earlyMost = 150 * time.Millisecond
-	// cardHold and finalHold are how long a row may hold its slot for a budget; past
-	// it the row is given back and due again when the budget allows. Final answers
-	// book less far ahead: so a card finds a place at once in a bucket that is quick
-	// (an account's), however many of them are coming.
-	cardHold  = 250 * time.Millisecond
-	finalHold = 200 * time.Millisecond
-	// foreignRetry is when a row comes back that this process cannot serve.
-	foreignRetry = time.Second
-)
+// foreignRetry is when a row comes back that this process cannot serve.
+const foreignRetry = time.Second
 
 // now is the deployment's time, counted from the claim.
 func (t *turn) now() core.Millis { return t.base.Add(t.w.deps.Now().Sub(t.from)) }
