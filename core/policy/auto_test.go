@@ -69,7 +69,38 @@ func TestAutomaticPoliciesEndR66(t *testing.T) {
 	v := policy.Evaluate(p, call("Bash", `{"command":"make"}`), in)
 	require.Equal(t, policy.Auto, v.Answer)
 	require.Equal(t, core.ClassSend, v.Class)
-	require.Equal(t, policy.Ask, policy.Evaluate(p, call("Bash", `{"command":"rm -rf /"}`), in).Answer)
+}
+
+// R44, R64: what a command deletes in a sandbox is the sandbox's own; elsewhere, for a
+// policy that needs none, and under the organisation's word it counts as a delete.
+func TestCommandsInTheSandboxR64(t *testing.T) {
+	t.Parallel()
+	l := policy.Layers{Starter: starter(t), Operator: policy.Table{AutoPolicies: []policy.AutoPolicy{
+		{ID: "online.test.v1", Tools: []string{"Bash"}, Needs: map[policy.Fact][]string{policy.FactNetwork: nil}},
+	}}}
+	p := build(t, l)
+	r := func(tool string) policy.Request { return call(tool, `{"command":"rm -rf build","folder":"/w"}`) }
+	boxed := inputs()
+	boxed.Facts = policy.Facts{policy.FactSandbox: "docker", policy.FactNetwork: "on"}
+	v := policy.Evaluate(p, r("run_command"), boxed)
+	require.Equal(t, "sandbox.workspace.v1", v.PolicyID)
+	require.Equal(t, core.ClassSend, v.Class)
+	require.Equal(t, core.ClassMoney, policy.Evaluate(p, r("run_command"), inputs()).Class)
+	require.Equal(t, core.ClassMoney, policy.Evaluate(p, r("Bash"), boxed).Class, "no sandbox is trusted with it")
+	require.Equal(t, policy.Ask, policy.Evaluate(p, call("delete_file", `{}`), boxed).Answer)
+
+	// A rule from inside the sandbox covers nothing outside.
+	boxed.Mode = policy.ModeEverything
+	v = policy.Evaluate(p, r("run_command"), boxed)
+	require.NotNil(t, v.AlwaysOffer)
+	in := under(t, ruleOf(t, r("run_command"), v))
+	require.Equal(t, policy.Ask, policy.Evaluate(p, r("run_command"), in).Answer)
+	in.Facts, in.Mode = boxed.Facts, boxed.Mode
+	require.Equal(t, "rule.r1", policy.Evaluate(p, r("run_command"), in).PolicyID)
+
+	l.Organisation.Ask = []policy.Force{{From: core.ClassMoney}}
+	boxed.Mode = ""
+	require.Equal(t, policy.Ask, policy.Evaluate(build(t, l), r("run_command"), boxed).Answer)
 }
 
 // R60: facts come from the registration; a request cannot state them.
@@ -81,7 +112,7 @@ func TestFactsAreNotStatedR60(t *testing.T) {
 	require.Equal(t, policy.Ask, policy.Evaluate(p, r, inputs()).Answer)
 }
 
-// R65, R67: a grant without a question names its policy, and its trail says why.
+// R65, R67, K15, K16: a grant without a question names its policy, and its trail says why.
 func TestAutoGrantsNameTheirPolicyR67(t *testing.T) {
 	t.Parallel()
 	p, in := everything(t)

@@ -102,6 +102,8 @@ func TestMappedToolsR36(t *testing.T) {
 		`{"request":{"action":"note"}}`:                                     core.ClassWrite,
 		`{"request":{"action":"wipe"}}`:                                     core.ClassMoney,
 		`{"request":{"action":7}}`:                                          core.ClassRead,
+		`{"request":{"action":"7"}}`:                                        core.ClassSend, // A text is no number.
+		`{"request":{"action":"true"}}`:                                     core.ClassSend,
 		`{"request":{"action":true}}`:                                       core.ClassRead,
 		`{"request":{}}`:                                                    core.ClassRead, // Unset: the tool's default.
 		`{"request":{"action":null}}`:                                       core.ClassRead,
@@ -127,7 +129,7 @@ func TestMappedToolsR36(t *testing.T) {
 	}
 }
 
-// R37, R60: an operation that a request names beside its arguments can make the call
+// R37, R39, R60: an operation that a request names beside its arguments can make the call
 // stricter and never milder.
 func TestOperationBesideArguments(t *testing.T) {
 	t.Parallel()
@@ -161,6 +163,7 @@ func TestReachesNoOneR40(t *testing.T) {
 		`{"notify":false,"guests":["a"]}`:               core.ClassSend,
 		`{"notify":false,"guests":["a"],"Guests":[]}`:   core.ClassSend,
 		`{"notify":false,"guests":[{}]}`:                core.ClassSend,
+		`{"notify":"false"}`:                            core.ClassSend, // Many a tool takes this for true.
 		`{"notify":true}`:                               core.ClassSend,
 		`{}`:                                            core.ClassSend,
 		`{"reaches_no_one":true}`:                       core.ClassSend,
@@ -189,6 +192,7 @@ func TestRaiseR44(t *testing.T) {
 		`{"code":"1"}`: core.ClassRead,
 		`{"network":false,"workspace":"read-only"}`: core.ClassRead,
 		`{"workspace":"write"}`:                     core.ClassWrite,
+		`{"network":"false"}`:                       core.ClassSend,
 		`{"network":true}`:                          core.ClassSend,
 		`{"network":{"hosts":[]}}`:                  core.ClassSend,
 		`{"network":false,"network":true}`:          core.ClassSend,

@@ -10,13 +10,6 @@ import (
 	"github.com/saysohq/sayso/core"
 )
 
-// The names of the layers, as findings and class sources spell them.
-const (
-	layerStarter      = "starter"
-	layerOperator     = "operator"
-	layerOrganisation = "organisation"
-)
-
 // toolKey finds a listed tool: "" as the runtime for entries that hold everywhere,
 // "" as the server for built-ins.
 type toolKey struct{ runtime, server, tool string }
@@ -99,9 +92,9 @@ func New(l Layers) (*Policy, error) {
 		},
 		profiles: map[string]*Profile{},
 	}
-	c.add(layerStarter, &l.Starter)
+	c.add(SourceStarter, &l.Starter)
 	maps.Copy(c.p.starter, c.p.tools)
-	c.add(layerOperator, &l.Operator)
+	c.add(SourceOperator, &l.Operator)
 	c.organisation(&l.Organisation)
 	if len(c.findings) > 0 {
 		return nil, &InvalidError{Findings: c.findings}
@@ -169,7 +162,7 @@ func (c *compiler) alwaysAsk(names []string) {
 }
 
 func (c *compiler) organisation(o *Organisation) {
-	c.table = layerOrganisation
+	c.table = SourceOrganisation
 	c.alwaysAsk(o.AlwaysAsk)
 	for i := range o.Tools {
 		t, at := &o.Tools[i], fmt.Sprintf("tools[%d]", i)

@@ -26,7 +26,23 @@ func readable(arguments []byte) (document, bool) {
 }
 
 // leaf is one plain value: the text of a string, or a number or boolean as written.
-type leaf []byte
+type leaf struct {
+	text   []byte
+	quoted bool // A string: many a tool takes "false" for true.
+}
+
+// disguised reports whether a string reads like a number or a boolean. What a tool
+// makes of it nobody knows, so it is none of the values that a table lists.
+func (v leaf) disguised() bool {
+	if !v.quoted {
+		return false
+	}
+	switch string(v.text) {
+	case "true", "false", "null":
+		return true
+	}
+	return len(v.text) > 0 && (v.text[0] == '-' || isDigit(v.text[0])) && json.Valid(v.text)
+}
 
 // leaves are the values of a field, lists walked.
 type leaves struct {
@@ -91,7 +107,7 @@ func collect(value []byte, path []string, lists int, out *leaves) {
 	case len(path) > 0:
 		out.unsure = true
 	default:
-		out.add(text(value))
+		out.add(leaf{text(value), value[0] == '"'})
 	}
 }
 
@@ -166,7 +182,7 @@ func length(b []byte) int {
 }
 
 // text is what a plain value says; without escapes it is a part of the document.
-func text(value []byte) leaf {
+func text(value []byte) []byte {
 	if len(value) < 2 || value[0] != '"' {
 		return value
 	}
@@ -177,5 +193,5 @@ func text(value []byte) leaf {
 	if err := json.Unmarshal(value, &s); err != nil { // Cannot be: it was found valid.
 		return value
 	}
-	return leaf(s)
+	return []byte(s)
 }

@@ -100,7 +100,7 @@ func (c *compiler) place(at string, own entry, k toolKey, layer listing) {
 	}
 	n := toolName{mcp: k.server != "", server: k.server, tool: k.tool}
 	before := c.p.tools.lookup(k.runtime, n)
-	if c.table == layerOrganisation {
+	if c.table == SourceOrganisation {
 		before = nil // Floors stand for themselves.
 	}
 	if before != nil {

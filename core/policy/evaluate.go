@@ -71,16 +71,16 @@ func Evaluate(p *Policy, r Request, in Inputs) Verdict {
 func evaluate(p *Policy, r *Request, in *Inputs) evaluation {
 	e := evaluation{p: p, r: r, in: in, answer: Ask}
 	if p == nil {
-		e.j = judgement{class: core.ClassSend, source: "unreadable-policy"}
+		e.j = judgement{class: core.ClassSend, source: SourceUnreadable}
 		e.end(stepClass, Ask, "no tables could be read")
 		return e
 	}
 	if len(r.Tool) > MaxName || len(r.Operation) > MaxName {
-		e.j = judgement{class: core.ClassMoney, source: "unreadable-name"}
+		e.j = judgement{class: core.ClassMoney, source: SourceUnreadable}
 		e.end(stepClass, Ask, "the name of the tool or its operation is too long to be looked up")
 		return e
 	}
-	e.j = p.judge(r)
+	e.j = p.judge(r, in.Facts)
 	e.mode = in.Mode
 	if e.mode == "" {
 		e.mode = p.mode
@@ -164,6 +164,9 @@ func (e *evaluation) auto(s step, id, why string) bool {
 func (e *evaluation) identity() bool {
 	name := &e.j.name
 	listed, ok := e.p.always[skeleton(name.tool)]
+	if !ok && name.server != "" { // A list may spell it out for one server.
+		listed, ok = e.p.always[skeleton(mcpPrefix)+hintKey(name.server, name.tool)]
+	}
 	if !ok && (!e.j.listed || name.tool != name.full) {
 		listed, ok = e.p.alwaysAtEnd(name.full)
 	}
@@ -299,6 +302,11 @@ func (a *autoPolicy) missing(facts Facts) Fact {
 		}
 	}
 	return ""
+}
+
+// confines reports whether the policy needs a sandbox.
+func (a *autoPolicy) confines() bool {
+	return slices.ContainsFunc(a.needs, func(n need) bool { return n.fact == FactSandbox })
 }
 
 func (f Facts) hold(n need) bool {

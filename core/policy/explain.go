@@ -143,7 +143,7 @@ func (e *evaluation) change(s step) string {
 
 func (e *evaluation) changeOfClass() string {
 	switch {
-	case e.j.source == layerOrganisation:
+	case e.j.source == SourceOrganisation:
 		return "only the organisation's own policy changes this"
 	case !e.j.listed:
 		return "list the tool in the operator's table with what it does"

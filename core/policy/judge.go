@@ -34,8 +34,11 @@ func command() *interpreter {
 }
 
 // judge classifies a call. Whatever is unclear about it can only make it stricter.
-func (p *Policy) judge(r *Request) judgement {
+func (p *Policy) judge(r *Request, facts Facts) judgement {
 	j := judgement{name: p.parseName(r.Runtime, r.Tool), single: true, operation: r.Operation}
+	if r.Kind != core.KindPlugin { // No server's tool is a command: whose it is stays open.
+		j.name.server, j.name.tool = "", j.name.full
+	}
 	j.document, j.readable = readable(r.Arguments)
 	j.server = p.serverOf(r.Runtime, j.name)
 	j.entry = p.tools.lookup(r.Runtime, j.name)
@@ -59,7 +62,7 @@ func (p *Policy) judge(r *Request) judgement {
 	if p.forced(r.Runtime) {
 		p.ground(r, &j, floor)
 	}
-	p.runs(r, &j)
+	p.runs(r, &j, facts)
 	return j
 }
 
@@ -76,14 +79,14 @@ func (j *judgement) raise(c core.Class, source string) {
 // unlisted is the class of a tool that no table lists: send (R37), or stricter where
 // its name comes close to a stricter tool, or says that it spends or deletes.
 func (p *Policy) unlisted(r *Request, j *judgement) (core.Class, string) {
-	class, source := core.ClassSend, "unlisted"
+	class, source := core.ClassSend, SourceUnlisted
 	for _, e := range p.hints[hintKey(j.name.server, j.name.tool)] {
 		if near := e.judge(r, j.document, p).class; rank(near) > rank(class) {
-			class, source = near, "similar-name"
+			class, source = near, SourceSimilarName
 		}
 	}
 	if class != core.ClassMoney && (p.money(r.Tool) || p.money(r.Operation)) {
-		class, source = core.ClassMoney, "money-word"
+		class, source = core.ClassMoney, SourceMoneyWord
 	}
 	return class, source
 }
@@ -112,24 +115,42 @@ func (p *Policy) forced(runtime string) bool {
 }
 
 // runs judges commands: what runs whatever it is told is at least send (R44), and
-// stricter where it names a program that is.
-func (p *Policy) runs(r *Request, j *judgement) {
-	if r.Kind == core.KindExec {
+// stricter where it names a program that is. In a sandbox that the runtime attested,
+// and that an automatic policy trusts with this tool, a program deletes what is the
+// sandbox's own; there the tool's own class stands (R64), unless the organisation has
+// a word in it.
+func (p *Policy) runs(r *Request, j *judgement, facts Facts) {
+	if r.Kind != core.KindPlugin {
 		if j.interpreter == nil {
 			j.interpreter = command()
 		}
-		j.raise(core.ClassSend, "command")
+		j.raise(core.ClassSend, SourceCommand)
 	}
-	if j.interpreter == nil || len(j.document) == 0 {
+	if j.interpreter == nil || len(j.document) == 0 || p.contained(r, j, facts) {
 		return
 	}
 	for _, path := range j.interpreter.text {
 		s := search{p: p}
 		visit(j.document, path, MaxPath, s.text)
 		if s.found {
-			j.raise(s.class, "program")
+			j.raise(s.class, SourceProgram)
 		}
 	}
+}
+
+// contained reports whether the call stays in a sandbox that an automatic policy
+// trusts with the tool.
+func (p *Policy) contained(r *Request, j *judgement, facts Facts) bool {
+	if j.name.mcp || p.forced(r.Runtime) {
+		return false
+	}
+	for i := range p.auto {
+		a := &p.auto[i]
+		if _, named := a.tools[r.Tool]; named && a.confines() && a.missing(facts) == "" {
+			return true
+		}
+	}
+	return false
 }
 
 // search looks for programs in the text of a command.
@@ -140,7 +161,7 @@ type search struct {
 	open  []program // Seen, and waiting for one of their words.
 }
 
-func (s *search) text(v leaf) {
+func (s *search) text(v []byte) {
 	words(v, true, func(w []byte) bool {
 		w = bytes.TrimSuffix(bytes.TrimLeft(w, "-"), []byte(".exe"))
 		for i := range s.open {
@@ -167,7 +188,7 @@ func (s *search) take(c core.Class) {
 }
 
 // visit calls found for every plain value below the path, to a bounded depth.
-func visit(value []byte, path []string, depth int, found func(leaf)) {
+func visit(value []byte, path []string, depth int, found func([]byte)) {
 	switch {
 	case depth == 0:
 	case value[0] == '[':

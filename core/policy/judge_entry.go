@@ -26,14 +26,14 @@ func (e *entry) judge(r *Request, d document, p *Policy) judgedBy {
 	if out.class == core.ClassSend {
 		for _, p := range e.quiet {
 			if holds(p, d) == yes {
-				out.class, out.source = core.ClassWrite, "reaches-no-one"
+				out.class, out.source = core.ClassWrite, SourceReachesNoOne
 				break
 			}
 		}
 	}
 	for i := range e.raises {
 		if r := &e.raises[i]; rank(r.class) > rank(out.class) && holds(r.when, d) != no {
-			out.class = r.class
+			out.class, out.source = r.class, SourceRaised
 		}
 	}
 	return out
@@ -45,7 +45,7 @@ func (m *mapping) judge(r *Request, d document, p *Policy) judgedBy {
 		if r.Operation == "" {
 			return m.unsetValue()
 		}
-		class, value := m.classify(leaf(r.Operation), p)
+		class, value := m.classify(leaf{text: []byte(r.Operation)}, p)
 		return judgedBy{class: class, source: source(value), value: value, single: value != ""}
 	}
 	var l leaves
@@ -57,7 +57,7 @@ func (m *mapping) judge(r *Request, d document, p *Policy) judgedBy {
 	out := judgedBy{class: core.ClassRead}
 	switch {
 	case l.unsure:
-		return judgedBy{class: m.worst, source: "unclear-value"}
+		return judgedBy{class: m.worst, source: SourceUnclearValue}
 	case l.n == 0:
 		out = m.unsetValue()
 	default:
@@ -72,22 +72,21 @@ func (m *mapping) judge(r *Request, d document, p *Policy) judgedBy {
 				out.class = class
 			}
 			if value == "" {
-				out.source = "unlisted-value"
+				out.source = SourceUnlistedValue
 			}
 		}
 	}
 	// A request that names a listed operation beside its arguments says it twice; where
 	// the two differ, nobody knows which will run.
-	if said, ok := m.listed(leaf(r.Operation)); ok && said != out.value {
-		out.value, out.single = "", false
-		out.class = Strictest(out.class, m.values[said])
+	if said, ok := m.listed(leaf{text: []byte(r.Operation)}); ok && said != out.value {
+		out = judgedBy{class: Strictest(out.class, m.values[said]), source: SourceUnclearValue}
 	}
 	return out
 }
 
 func source(value string) string {
 	if value == "" {
-		return "unlisted-value"
+		return SourceUnlistedValue
 	}
 	return ""
 }
@@ -98,11 +97,14 @@ func (m *mapping) unsetValue() judgedBy {
 
 // listed finds a value, and how the table spells it.
 func (m *mapping) listed(v leaf) (string, bool) {
-	if _, ok := m.values[string(v)]; ok {
-		return string(v), true
+	if v.disguised() {
+		return "", false
 	}
-	if m.spellings != nil && len(v) <= MaxName {
-		s, ok := m.spellings[strings.ToLower(string(v))]
+	if _, ok := m.values[string(v.text)]; ok {
+		return string(v.text), true
+	}
+	if m.spellings != nil && len(v.text) <= MaxName && plainASCII(v.text) {
+		s, ok := m.spellings[strings.ToLower(string(v.text))]
 		return s, ok
 	}
 	return "", false
@@ -114,14 +116,14 @@ func (m *mapping) classify(v leaf, p *Policy) (core.Class, string) {
 	if s, ok := m.listed(v); ok {
 		return m.values[s], s
 	}
-	if len(v) > MaxName {
+	if len(v.text) > MaxName {
 		return m.worst, ""
 	}
-	near, ok := m.loose[skeleton(string(v))]
+	near, ok := m.loose[skeleton(string(v.text))]
 	if !ok || rank(near) < rank(core.ClassSend) {
 		near = core.ClassSend
 	}
-	if p.money(string(v)) {
+	if p.money(string(v.text)) {
 		near = core.ClassMoney
 	}
 	return near, ""

@@ -92,7 +92,7 @@ func (l *linter) values(t *DeclaredTool, e *entry) {
 	}
 	taken := map[string]bool{}
 	for _, v := range declared {
-		s, listed := e.by.listed(leaf(v))
+		s, listed := e.by.listed(leaf{text: []byte(v)})
 		taken[s] = true
 		if !listed {
 			l.find(Finding{Code: FindingUnlistedValue, Table: e.source, Tool: t.Name, Value: v, Text: "the table does not know this value: it is judged as send, or as it says"})

@@ -116,6 +116,15 @@ func hidden(r rune) bool {
 	return r == utf8.RuneError || unicode.IsControl(r) || !unicode.IsPrint(r) && r != ' '
 }
 
+func plainASCII(s []byte) bool {
+	for _, c := range s {
+		if c >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
 // wellNamed reports whether a table may use s as a name: 1 to MaxName bytes,
 // printable, no blanks at the ends.
 func wellNamed(s string) bool {

@@ -98,7 +98,7 @@ func (j *judgement) only(s *alwaysScope) (value string, present bool) {
 			return "", true
 		}
 		for _, v := range l.all() {
-			for part := range parts(string(v), s) {
+			for part := range parts(string(v.text), s) {
 				present = true
 				normal, ok := NormalHost(part)
 				if s.scope == ScopeRecipient {
@@ -163,7 +163,8 @@ func (j *judgement) exact() (string, bool) {
 	return core.HashOf(all.Bytes()), true
 }
 
-// placed reports whether the command says where it would run, in one folder.
+// placed reports whether the command says where it would run, in one folder that
+// does not depend on another.
 func (j *judgement) placed() bool {
 	found := 0
 	for _, path := range j.interpreter.folder {
@@ -173,12 +174,21 @@ func (j *judgement) placed() bool {
 			return false
 		}
 		for _, v := range l.all() {
-			if len(v) > 0 {
-				found++
+			if len(v.text) == 0 {
+				continue
+			}
+			if found++; !v.quoted || !absolute(v.text) {
+				return false
 			}
 		}
 	}
 	return found == 1
+}
+
+// absolute reports whether a path means the same wherever one stands.
+func absolute(path []byte) bool {
+	letter := len(path) > 2 && path[1] == ':' && (path[2] == '\\' || path[2] == '/')
+	return path[0] == '/' || letter || bytes.HasPrefix(path, []byte(`\\`))
 }
 
 // offer is the rule that "always allow" on the card would make, or why there is none.

@@ -67,7 +67,7 @@ func everything(t *testing.T) (*policy.Policy, policy.Inputs) {
 	t.Helper()
 	p := build(t, policy.Layers{
 		Operator: policy.Table{
-			AlwaysAsk:  []string{"confirm"},
+			AlwaysAsk:  []string{"confirm", "mcp__crm__publish"},
 			MoneyWords: []string{"purchase"},
 			Tools: []policy.Tool{
 				{Names: []string{"confirm"}, Class: core.ClassRead},
@@ -78,7 +78,7 @@ func everything(t *testing.T) (*policy.Policy, policy.Inputs) {
 				{Names: []string{"list"}, Server: "crm", Class: core.ClassRead},
 			},
 			Servers: []policy.Server{
-				{Name: "crm", Require: []string{"export"}},
+				{Name: "crm", Require: []string{"export"}, Prefixes: []string{"crm_"}},
 				{Name: "home", Exempt: true, Require: []string{"unlock"}},
 			},
 			AutoPolicies: []policy.AutoPolicy{{
@@ -131,6 +131,7 @@ func TestOrderR58(t *testing.T) {
 		{"identity in another spelling", from("ci", "CONFIRM"), all, "identity", policy.Ask, ""},
 		{"a server's list beats its exemption", from("ci", "mcp__home__unlock"), all, "identity", policy.Ask, ""},
 		{"and what else its list has", from("ci", "mcp__crm__Export"), all, "identity", policy.Ask, ""},
+		{"a list that spells the server out", from("ci", "crm_publish"), all, "identity", policy.Ask, ""},
 		{"read beats a decline", from("ci", "look"), all, "read", policy.Allow, ""},
 		{"read beats the organisation", from("prod", "look"), all, "read", policy.Allow, ""},
 		{"a decline beats the organisation", from("prod", "post"), all, "sticky-decline", policy.Deny, ""},
@@ -225,6 +226,9 @@ func TestUnlistedMCPAsksK12(t *testing.T) {
 	} {
 		require.Equal(t, want, policy.Evaluate(p, call(tool, `{}`), in).Answer, tool)
 	}
+	exec := call("mcp__home__lamp", `{"argv":["curl"],"folder":"/w"}`)
+	exec.Kind = core.KindExec // No server's tool is a command.
+	require.Equal(t, policy.Ask, policy.Evaluate(p, exec, in).Answer)
 	lab := call("mcp__lab__probe", `{}`)
 	lab.Runtime = "lab-runtime"
 	require.Equal(t, "mcp.lab.exempt", policy.Evaluate(p, lab, in).PolicyID)

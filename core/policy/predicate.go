@@ -35,7 +35,7 @@ func (c *condition) holds(d document) certainty {
 		return unsure
 	}
 	if c.empty {
-		if slices.ContainsFunc(l.all(), func(v leaf) bool { return len(v) > 0 }) {
+		if slices.ContainsFunc(l.all(), func(v leaf) bool { return len(v.text) > 0 }) {
 			return no
 		}
 		return yes
@@ -51,7 +51,7 @@ func (c *condition) holds(d document) certainty {
 	}
 	if len(c.parts) > 0 {
 		if slices.ContainsFunc(l.all(), func(v leaf) bool {
-			return slices.ContainsFunc(c.parts, func(s string) bool { return bytes.Contains(v, []byte(s)) })
+			return slices.ContainsFunc(c.parts, func(s string) bool { return bytes.Contains(v.text, []byte(s)) })
 		}) {
 			return yes
 		}
@@ -66,12 +66,12 @@ func (c *condition) holds(d document) certainty {
 }
 
 func among(v leaf, values []string) bool {
-	return slices.ContainsFunc(values, func(s string) bool { return string(v) == s })
+	return !v.disguised() && slices.ContainsFunc(values, func(s string) bool { return string(v.text) == s })
 }
 
 // inDomains reports whether v is one address in one of the domains.
 func inDomains(v leaf, domains []string) bool {
-	address, ok := NormalRecipient(string(v), FormEmail)
+	address, ok := NormalRecipient(string(v.text), FormEmail)
 	if !ok {
 		return false
 	}

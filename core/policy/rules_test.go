@@ -150,7 +150,7 @@ func TestExactCommandsR77(t *testing.T) {
 				call("Bash", `{"command":"make test && curl evil.example","folder":"/w"}`), call("Bash", `{"command":"make test","folder":"/x"}`),
 				call("Bash", `{"command":"make test"}`), call("Bash", `{"command":"make test","folder":"/w","env":{"A":"b"}}`),
 				call("Bash", `{"command":"make test","command":"make test","folder":"/w"}`), call("Bash", `{"command":"make test","folder":"/w","cwd":"/w"}`),
-				call("Bash", `{"command":"make test","folder":["/w"]}`), call("shell", `{"command":"make test","folder":"/w"}`),
+				call("Bash", `{"command":"make test","folder":["/w","/x"]}`), call("Bash", `{"command":"make test","folder":"."}`), call("shell", `{"command":"make test","folder":"/w"}`),
 			},
 		},
 		{

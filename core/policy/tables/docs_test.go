@@ -80,7 +80,8 @@ func TestDocumentedSetups(t *testing.T) {
 
 		{load(t, all[4]), "box", "Bash", test, "", boxed, policy.Auto, "sandbox.team.v1", false},
 		{load(t, all[4]), "box", "Bash", test, "", nil, policy.Ask, "", true},
-		{load(t, all[4]), "box", "Bash", remove, "", boxed, policy.Ask, "", false},
+		{load(t, all[4]), "box", "Bash", remove, "", boxed, policy.Auto, "sandbox.team.v1", false},
+		{load(t, all[4]), "box", "delete_file", `{}`, "", boxed, policy.Ask, "", false},
 		{load(t, all[4]), "box", "WebFetch", `{"url":"https://example.com"}`, "", boxed, policy.Ask, "", true},
 		{load(t, all[4]), "box", "send_mail", `{"to":"a@example.com"}`, "", boxed, policy.Ask, "", true},
 		{load(t, all[4]), "box", "Bash", test, policy.ModeEverything, boxed, policy.Ask, "", true},
