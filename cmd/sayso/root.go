@@ -58,7 +58,7 @@ func newRoot(env environment) *cobra.Command {
 		&cobra.Group{ID: "serve", Title: "Running the service:"},
 	)
 	root.AddCommand(
-		newServe(c), newMigrate(c), newBackup(c), newRestore(c), newPair(c), newPeople(c), newToken(c), newLink(c),
+		newServe(c), newReady(c), newMigrate(c), newBackup(c), newRestore(c), newPair(c), newPeople(c), newToken(c), newLink(c),
 		newAsk(c), newRun(c), newWait(c), newGet(c), newCancel(c),
 		newList(c), newResolve(c), newLogin(c), newBench(c), newDoctor(c),
 	)

@@ -13,7 +13,8 @@ import (
 )
 
 var (
-	// ErrExposed is a secret file that others may read: chmod 600 and, if somebody
+	// ErrExposed is a secret file that others may read (0640 is as good as 0600 where
+	// root owns it and the service is not root): chmod 600 and, if somebody
 	// could have, replace the secret.
 	ErrExposed = fmt.Errorf("the secret file is readable by others: %w", core.ErrForbidden)
 	// ErrDamaged is a secret file without the expected content.
@@ -50,7 +51,7 @@ func load(path string) ([]byte, error) {
 		return nil, fmt.Errorf("inspect secret file: %w", err)
 	case !info.Mode().IsRegular():
 		return nil, ErrDamaged
-	case runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0:
+	case exposed(info.Mode(), ownerOf(info), os.Getuid()):
 		return nil, ErrExposed
 	}
 	content, err := io.ReadAll(io.LimitReader(file, maxFile+1))
@@ -61,6 +62,22 @@ func load(path string) ([]byte, error) {
 		return nil, ErrDamaged
 	}
 	return content, nil
+}
+
+// noOwner is the owner of a file where the system does not tell.
+const noOwner = -1
+
+// exposed reports whether others than the service may read a secret file. A file of
+// root's that the service reads through its group is how an orchestrator hands a
+// secret over: whoever else is in that group was put there by root.
+func exposed(mode fs.FileMode, owner, self int) bool {
+	if runtime.GOOS == "windows" { // Its permissions are not in the mode.
+		return false
+	}
+	if owner == 0 && self != 0 {
+		return mode.Perm()&0o037 != 0
+	}
+	return mode.Perm()&0o077 != 0
 }
 
 // create writes beside the path and links the whole file into place, which fails
