@@ -245,7 +245,7 @@ func TestTogetherThroughFaults(t *testing.T) {
 	w.change(t, all, title)
 	cards := slices.DeleteFunc(w.cards(title), func(c card) bool { return c.owner < 0 })
 	form := w.form(t, asked.ID)
-	attempts := []attempt{w.byPage(&asked, form, core.DecisionDeny), w.byAPI(t, &asked, core.DecisionAllowOnce)}
+	attempts := []attempt{w.byPage(w.running, &asked, form, core.DecisionDeny), w.byAPI(t, w.running, &asked, core.DecisionAllowOnce)}
 	for i := range cards {
 		by := w.people[cards[i].owner]
 		attempts = append(attempts, w.byClick(&cards[i], by, core.DecisionAllowOnce, cards[i].payload("Allow once")),

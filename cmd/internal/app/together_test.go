@@ -52,7 +52,20 @@ func ways() []string {
 // 91, 96, 97, 99, 104, 114; R27).
 func TestTogether(t *testing.T) {
 	t.Parallel()
-	w := settle(t)
+	settle(t).together(t)
+}
+
+// The same where two replicas share the town: the page and the API of either, with
+// forms of the other, and the messengers' answers at whichever hears them.
+func TestTogetherOnAFleet(t *testing.T) {
+	t.Parallel()
+	w := settle(t, onFleet(t))
+	w.join(t)
+	w.together(t)
+}
+
+func (w *town) together(t *testing.T) {
+	t.Helper()
 	var ids []string
 	rounds := len(ways()) + 4
 	for round := range rounds {
@@ -132,7 +145,9 @@ func (w *town) attempts(t *testing.T, a *api.Approval, cards []card, random *ran
 	}
 	form := w.form(t, a.ID)
 	for _, d := range []core.Decision{core.DecisionAllowOnce, core.DecisionDeny} {
-		all = append(all, w.byPage(a, form, d), w.byPage(a, form, d), w.byAPI(t, a, d))
+		for _, at := range w.replicas {
+			all = append(all, w.byPage(at, a, form, d), w.byPage(at, a, form, d), w.byAPI(t, at, a, d))
+		}
 	}
 	random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return all
@@ -157,11 +172,11 @@ func justNow(told string) bool {
 	return told == byCard || strings.HasPrefix(told, "You allowed") || strings.HasPrefix(told, "You denied")
 }
 
-func (w *town) byPage(a *api.Approval, form url.Values, d core.Decision) attempt {
+func (w *town) byPage(at *running, a *api.Approval, form url.Values, d core.Decision) attempt {
 	return attempt{"page", func(ctx context.Context) (given, error) {
 		filled := url.Values{"decision": {string(d)}}
 		maps.Copy(filled, form)
-		got, err := w.try(ctx, call{method: http.MethodPost, path: "/approve/" + url.PathEscape(a.ID), body: filled.Encode()})
+		got, err := at.try(ctx, call{method: http.MethodPost, path: "/approve/" + url.PathEscape(a.ID), body: filled.Encode()})
 		if err == nil && got.status != http.StatusSeeOther && got.status != http.StatusOK {
 			err = fmt.Errorf("the page answers with status %d", got.status)
 		}
@@ -169,12 +184,12 @@ func (w *town) byPage(a *api.Approval, form url.Values, d core.Decision) attempt
 	}}
 }
 
-func (w *town) byAPI(t *testing.T, a *api.Approval, d core.Decision) attempt {
+func (w *town) byAPI(t *testing.T, at *running, a *api.Approval, d core.Decision) attempt {
 	t.Helper()
 	body := encode(t, api.Resolve{Kind: a.Kind, Decision: d, ArgumentsHash: a.ArgumentsHash})
 	bearer := w.bearer(t)
 	return attempt{"API", func(ctx context.Context) (given, error) {
-		got, err := w.try(ctx, call{method: http.MethodPost, path: "/v1/approvals/" + a.ID + "/resolve", bearer: bearer, body: body})
+		got, err := at.try(ctx, call{method: http.MethodPost, path: "/v1/approvals/" + a.ID + "/resolve", bearer: bearer, body: body})
 		if err != nil {
 			return given{}, err
 		}

@@ -24,6 +24,7 @@ import (
 	"github.com/saysohq/sayso/cmd/internal/config"
 	"github.com/saysohq/sayso/core"
 	"github.com/saysohq/sayso/core/api"
+	"github.com/saysohq/sayso/core/store/postgres"
 	"github.com/saysohq/sayso/core/store/sqlite"
 )
 
@@ -61,6 +62,9 @@ type town struct {
 	slack   *fakeslack.Server
 	discord *fakediscord.Server
 	people  []member
+	config  config.Config // Of every replica, but for the data folder.
+
+	replicas []*running // The first is running itself.
 }
 
 // The specifications are costly to load, so all towns share them.
@@ -129,7 +133,9 @@ func unsettled(t *testing.T, edits ...func(*config.Config, *town)) *town {
 		for _, edit := range edits {
 			edit(c, w)
 		}
+		w.config = *c
 	})
+	w.replicas = []*running{w.running}
 	return w
 }
 
@@ -331,7 +337,15 @@ func about(title string) string {
 // kept stops the service and opens its store, to read what it wrote down.
 func (w *town) kept(t *testing.T) (core.Approvals, core.Ledger) {
 	t.Helper()
-	require.NoError(t, w.stop())
+	for _, r := range w.replicas {
+		require.NoError(t, r.stop())
+	}
+	if w.config.Shared() {
+		store, err := postgres.Open(t.Context(), postgres.Config{DSN: w.config.Postgres.DSN.Reveal(), Log: slog.New(slog.DiscardHandler)})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, store.Close()) })
+		return store, store.Ledger()
+	}
 	store, err := sqlite.Open(t.Context(), sqlite.Config{
 		Path: filepath.Join(w.data, app.DatabaseFile), Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	})
