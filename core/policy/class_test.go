@@ -76,8 +76,10 @@ func TestStarterClasses(t *testing.T) {
 		{"mcp__github__create_issue", "", `{}`, core.ClassSend},
 		{"mcp__stripe__create_refund", "", `{}`, core.ClassMoney}, // Nobody declared the server; the profile still warns.
 		{"mcp__billing__make_payment", "", `{}`, core.ClassMoney},
-		{"anything_new", "", `{}`, core.ClassSend},           // R37
-		{"deleteEverything", "", `{}`, core.ClassMoney},      // R45
+		{"anything_new", "", `{}`, core.ClassSend},      // R37
+		{"deleteEverything", "", `{}`, core.ClassMoney}, // R45
+		{"makeHTTPPayment", "", `{}`, core.ClassMoney},
+		{"delete2", "", `{}`, core.ClassMoney},
 		{"undeleted", "", `{}`, core.ClassSend},              // A word inside another is none.
 		{"Delete-File", "", `{"path":"a"}`, core.ClassMoney}, // Another spelling of a listed tool.
 		{"READ", "", `{}`, core.ClassSend},                   // Another spelling never makes milder.

@@ -78,6 +78,7 @@ func (c *compiler) like(at string, s *Server, layer listing) {
 		c.tool(fmt.Sprintf("%s.like.tools[%d]", at, j), &tool, s.Name, described)
 	}
 	for k, e := range described {
+		e.borrowed = true
 		if own := layer[k]; own != nil {
 			own.over(e)
 			c.loosens(at, own, e)

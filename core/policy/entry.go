@@ -23,6 +23,7 @@ type entry struct {
 	loosens     bool
 	once        bool
 	delegates   bool
+	borrowed    bool // From a profile, which knows more tools than any one server has.
 }
 
 type mapping struct {

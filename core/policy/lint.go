@@ -37,7 +37,7 @@ type linter struct {
 	runtime  string
 	seen     map[toolKey]bool
 	names    map[string]bool
-	servers  map[string]bool
+	servers  map[string]bool // Of which it declares a tool.
 	findings []Finding
 }
 
@@ -51,15 +51,18 @@ func (l *linter) tool(t *DeclaredTool) {
 		e = l.p.floors.lookup(l.runtime, n)
 	}
 	l.seen[toolKey{l.runtime, n.server, n.tool}] = true
+	known := l.servers[n.server]
+	if n.server != "" {
+		l.servers[n.server] = true
+	}
 	switch server := l.p.serverOf(l.runtime, n); {
 	case e != nil:
 		l.values(t, e)
 	case l.asksAnyway(t.Name):
 	case n.mcp && server == nil:
-		if !l.servers[n.server] {
-			l.find(Finding{Code: FindingUnlistedServer, Tool: t.Name, Value: n.server, Text: "nothing is said of this server: all of its tools ask in every mode"})
+		if !known {
+			l.find(Finding{Code: FindingUnlistedServer, Tool: t.Name, Value: n.server, Text: "nothing is said of this server: its tools ask in every mode"})
 		}
-		l.servers[n.server] = true
 	case n.mcp && server.Exempt:
 	case n.mcp:
 		l.find(Finding{Code: FindingUnlistedTool, Tool: t.Name, Text: "no table lists this tool of the server: it asks in every mode"})
@@ -110,7 +113,7 @@ func (l *linter) values(t *DeclaredTool, e *entry) {
 func (l *linter) gone() {
 	var findings []Finding
 	for k, e := range l.p.tools {
-		ours := k.runtime == l.runtime || k.server != "" && k.runtime == "" && l.p.servers[serverKey{l.runtime, k.server}] != nil
+		ours := !e.borrowed && (k.runtime == l.runtime || k.runtime == "" && l.servers[k.server])
 		if ours && !l.seen[toolKey{l.runtime, k.server, k.tool}] {
 			findings = append(findings, Finding{Code: FindingGoneTool, Table: e.source, Tool: e.name, Text: "is listed for this runtime, which does not declare it"})
 		}

@@ -18,6 +18,8 @@ func TestLintR48(t *testing.T) {
 		Servers: []policy.Server{{Name: "octo", Like: "fetch", Runtimes: []string{"ci"}}, {Name: "home", Exempt: true}},
 		Tools: []policy.Tool{
 			{Names: []string{"gone"}, Class: core.ClassWrite, Runtimes: []string{"ci"}},
+			{Names: []string{"notify", "vanished"}, Server: "octo", Class: core.ClassSend},
+			{Names: []string{"remote"}, Server: "unused", Class: core.ClassSend},
 			{Names: []string{"elsewhere"}, Class: core.ClassWrite, Runtimes: []string{"laptop"}},
 			{Names: []string{"crm"}, By: &policy.Mapping{Field: "do", Values: map[core.Class][]string{core.ClassRead: {"list", "peek"}}}},
 			{Names: []string{"erp"}, By: &policy.Mapping{Field: "do", Values: map[core.Class][]string{core.ClassRead: {"list"}}}},
@@ -31,7 +33,7 @@ func TestLintR48(t *testing.T) {
 		{Name: "http", Fields: map[string][]string{"method": {"get", "DELETE", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "TRACE"}, "url": nil}},
 		{Name: "crm", Fields: map[string][]string{"do": {"list", "wipe"}}},
 		{Name: "erp", Fields: map[string][]string{"action": {"list"}}},
-		{Name: "mcp__x__a"}, {Name: "mcp__x__b"}, {Name: "mcp__home__lamp"}, {Name: "mcp__octo__post"},
+		{Name: "mcp__x__a"}, {Name: "mcp__x__b"}, {Name: "mcp__home__lamp"}, {Name: "mcp__octo__post"}, {Name: "mcp__octo__notify"},
 	}, nil)
 	want := []policy.Finding{
 		{Code: policy.FindingUnlistedTool, Tool: "brand_new"},
@@ -43,7 +45,7 @@ func TestLintR48(t *testing.T) {
 		{Code: policy.FindingUnlistedServer, Tool: "mcp__x__a", Value: "x"},
 		{Code: policy.FindingUnlistedTool, Tool: "mcp__octo__post"},
 		{Code: policy.FindingGoneTool, Table: "operator", Tool: "gone"},
-		{Code: policy.FindingGoneTool, Table: "operator", Tool: "octo fetch"},
+		{Code: policy.FindingGoneTool, Table: "operator", Tool: "octo vanished"},
 	}
 	gone := func(f policy.Finding) bool { return f.Code == policy.FindingGoneValue && f.Tool == "mail" }
 	require.Empty(t, cmp.Diff(want, got, cmpopts.IgnoreFields(policy.Finding{}, "Text"), cmpopts.IgnoreSliceElements(gone)))

@@ -116,6 +116,8 @@ func hidden(r rune) bool {
 	return r == utf8.RuneError || unicode.IsControl(r) || !unicode.IsPrint(r) && r != ' '
 }
 
+func isUpper(c byte) bool { return c >= 'A' && c <= 'Z' }
+
 func plainASCII(s []byte) bool {
 	for _, c := range s {
 		if c >= utf8.RuneSelf {
@@ -135,8 +137,8 @@ func wellNamed(s string) bool {
 const maxWord = 32
 
 // words calls found for each word of a text, lower-cased, until it returns false.
-// Words end at everything that is neither letter nor digit, and where camelCase
-// turns; with joined, also "." "-" and "_" belong to a word, as in names of programs.
+// Words are of letters and end where camelCase turns; with joined, as in names of
+// programs, digits and "." "-" "_" belong to them and case ends nothing.
 func words[T ~string | ~[]byte](s T, joined bool, found func(word []byte) bool) {
 	var word [maxWord]byte
 	n, fits, lower := 0, true, false
@@ -147,10 +149,10 @@ func words[T ~string | ~[]byte](s T, joined bool, found func(word []byte) bool) 
 	}
 	for i := range len(s) {
 		c := s[i]
-		upper := c >= 'A' && c <= 'Z'
+		upper := isUpper(c)
 		switch {
-		case upper || c >= 'a' && c <= 'z' || isDigit(c):
-		case joined && (c == '.' || c == '-' || c == '_'):
+		case upper || c >= 'a' && c <= 'z':
+		case joined && (isDigit(c) || c == '.' || c == '-' || c == '_'):
 		default:
 			if !flush() {
 				return
@@ -158,7 +160,8 @@ func words[T ~string | ~[]byte](s T, joined bool, found func(word []byte) bool) 
 			lower = false
 			continue
 		}
-		if upper && lower && !joined && !flush() {
+		turns := upper && (lower || n > 0 && i+1 < len(s) && s[i+1] >= 'a' && s[i+1] <= 'z') // fooBar, HTTPBar
+		if turns && !joined && !flush() {
 			return
 		}
 		if lower = !upper; upper {
