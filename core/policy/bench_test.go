@@ -65,7 +65,8 @@ func TestAllocationsDoNotGrowWithRules(t *testing.T) {
 	few.Rules, many.Rules = manyRules(t, 1), manyRules(t, 10_000)
 	for name, r := range measured() {
 		want := testing.AllocsPerRun(100, func() { policy.Evaluate(p, r, few) })
-		require.InDelta(t, want, testing.AllocsPerRun(100, func() { policy.Evaluate(p, r, many) }), 0.5, name)
+		got := testing.AllocsPerRun(100, func() { policy.Evaluate(p, r, many) })
+		require.InDelta(t, want, got, 3, name) // Under the race detector pools come and go.
 		require.Less(t, want, 30.0, name)
 	}
 }
