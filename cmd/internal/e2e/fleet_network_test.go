@@ -162,7 +162,7 @@ func cablePostgres(t *testing.T, dsn string) (*cable, string) {
 	t.Helper()
 	u, err := url.Parse(dsn)
 	require.NoError(t, err)
-	folder, err := os.MkdirTemp("", "sayso-cable-") // Short, because a socket's path has a limit.
+	folder, err := os.MkdirTemp("", "sayso-cable-") //nolint:usetesting // Short, because a socket's path has a limit.
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(folder)) })
 	const socket = ".s.PGSQL.5432"

@@ -111,7 +111,7 @@ func (r *reader) follow(f *fleet, id string) *stream {
 	ctx, cancel := context.WithCancel(f.ctx)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, f.front.url()+"/approve/"+id+"/events", nil)
 	require.NoError(f.t, err)
-	resp, err := r.http.Do(req)
+	resp, err := r.http.Do(req) //nolint:bodyclose // Whoever reads it closes it.
 	require.NoError(f.t, err)
 	require.Equal(f.t, http.StatusOK, resp.StatusCode)
 	s := &stream{t: f.t, events: make(chan string, 100)}
