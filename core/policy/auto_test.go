@@ -43,7 +43,7 @@ func TestAttestedFactsR64(t *testing.T) {
 		require.Equal(t, c.want, v.Answer, c.tool)
 		require.Equal(t, c.id, v.PolicyID, c.tool)
 	}
-	for _, none := range []string{"", "none", "off", "no", "false", "0", "host", "disabled"} {
+	for _, none := range []string{"", "none", "off", "no", "false", "0", "host", "disabled", "None", " OFF ", "unknown"} {
 		in := inputs()
 		in.Facts = policy.Facts{policy.FactSandbox: none}
 		require.Equal(t, policy.Ask, policy.Evaluate(p, call("run_command", `{"command":"ls"}`), in).Answer, "a fact that says no: %q", none)

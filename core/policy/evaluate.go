@@ -310,10 +310,10 @@ func (a *autoPolicy) confines() bool {
 }
 
 func (f Facts) hold(n need) bool {
-	switch v := f[n.fact]; v {
-	case "", "none", "off", "no", "false", "0", "host", "disabled":
+	v := f[n.fact]
+	switch strings.ToLower(strings.TrimSpace(v)) {
+	case "", "none", "off", "no", "false", "0", "host", "disabled", "null", "unknown", "unconfined":
 		return false
-	default:
-		return len(n.values) == 0 || slices.Contains(n.values, v)
 	}
+	return len(n.values) == 0 || slices.Contains(n.values, v)
 }

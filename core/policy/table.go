@@ -168,8 +168,8 @@ func (f Fact) Valid() bool {
 }
 
 // Facts are what one runtime attested: its own server-side registration, never a
-// request. A fact that says no ("", none, off, no, false, 0, host, disabled) does
-// not hold.
+// request. A fact that says no (nothing, none, off, no, false, 0, host, disabled,
+// null, unknown, unconfined; in any case) does not hold.
 type Facts map[Fact]string
 
 // AutoPolicy lets tools run unasked under attested facts (R64). It never covers
