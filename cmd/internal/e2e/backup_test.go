@@ -3,12 +3,17 @@
 package e2e_test
 
 import (
+	"context"
 	"crypto/rand"
+	"database/sql"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+	_ "modernc.org/sqlite"
 
 	"github.com/saysohq/sayso/channels/fakes"
 	"github.com/saysohq/sayso/core"
@@ -131,4 +136,51 @@ func (p *process) refused(code int) string {
 	p.t.Helper()
 	p.ends(code)
 	return p.err.String()
+}
+
+// However often a move is killed, the two places never both serve, and the next one
+// finishes it.
+func TestKilledMoveIsFinished(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, setup{noBots: true})
+	id := w.ask(secretWord)
+	w.stop()
+	dsn := databases.Database(t)
+	w.env = append(w.env, "SAYSO_POSTGRES__DSN="+dsn)
+	for pause := 5 * time.Millisecond; pause < time.Second; pause += pause / 2 {
+		p := w.cli("migrate", "--from", "sqlite", "--to", "postgres")
+		select {
+		case <-p.gone:
+		case <-time.After(pause): // As good a moment as any other.
+			p.kill()
+		}
+		require.False(t, w.servesFile() && serves(t, dsn), "both serve")
+	}
+	w.cli("migrate", "--from", "sqlite", "--to", "postgres").ends(0)
+	require.False(t, w.servesFile())
+	require.True(t, serves(t, dsn))
+	w.start()
+	require.Equal(t, core.StatusPending, w.record(id).Status)
+}
+
+// servesFile reports whether the data folder's database would serve.
+func (w *world) servesFile() bool {
+	w.t.Helper()
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(w.folder, "sayso.db")+"?_pragma=busy_timeout(5000)")
+	require.NoError(w.t, err)
+	defer func() { require.NoError(w.t, db.Close()) }()
+	var sealed bool
+	require.NoError(w.t, db.QueryRowContext(w.ctx, `SELECT sealed FROM deployment`).Scan(&sealed))
+	return !sealed
+}
+
+// serves reports whether a database has a record that would be served.
+func serves(t *testing.T, dsn string) bool {
+	t.Helper()
+	c, err := pgx.Connect(t.Context(), dsn)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, c.Close(context.Background())) }()
+	var n int
+	require.NoError(t, c.QueryRow(t.Context(), `SELECT count(*) FROM deployment WHERE NOT sealed`).Scan(&n))
+	return n > 0
 }
