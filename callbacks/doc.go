@@ -23,6 +23,10 @@
 // where the platform takes one: the decision then leaves that row alone for 5 s, and
 // the row counts as shown only when the channel says that the card was taken.
 //
+// A question of our own that is no card (whether to link an account, a test card) is
+// settled by its answer: the channel shows its end in its place, without buttons. Where
+// that edit is lost, the next press on a button that stayed behind settles it again.
+//
 // What it does not do: it talks to no platform, edits no message (that is the
 // ledger's), keeps no state of its own and does not decide who may decide.
 package callbacks

@@ -58,7 +58,7 @@ func (t *turn) link(ctx context.Context, prompt *core.Prompt) channels.Answer {
 		Channel: t.account.Channel, Account: t.account.Account, DirectChat: prompt.Chat,
 	})
 	if err == nil {
-		return said(presentation.AnswerLinked(person))
+		return settled(said(presentation.AnswerLinked(person)))
 	}
 	// Used already, or its answer was lost: the link itself tells.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleWithin)
@@ -66,11 +66,11 @@ func (t *turn) link(ctx context.Context, prompt *core.Prompt) channels.Answer {
 	linked, lookErr := t.deps.People.PrincipalByIdentity(ctx, prompt.Realm, prompt.ExternalID)
 	switch {
 	case lookErr == nil && linked.ID == prompt.PrincipalID && !errors.Is(err, core.ErrIdentityTaken):
-		return said(presentation.AnswerLinked(linked))
+		return settled(said(presentation.AnswerLinked(linked)))
 	case errors.Is(err, core.ErrIdentityTaken):
 		return refusal(presentation.AnswerIdentity)
 	case errors.Is(err, core.ErrCodeInvalid), errors.Is(err, core.ErrInvalid):
-		return refusal(presentation.AnswerCodeInvalid)
+		return settled(refusal(presentation.AnswerCodeInvalid))
 	case uncertain(err):
 		err = fmt.Errorf("%w: %w", core.ErrOutcomeUnknown, err)
 	}

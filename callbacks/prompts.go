@@ -150,8 +150,8 @@ func (t *turn) clickPrompt(ctx context.Context, d Decoded) channels.Answer {
 	}
 	prompt, err := t.deps.Prompts.PromptByRef(ctx, d.Ref)
 	switch {
-	case errors.Is(err, core.ErrNotFound):
-		return refusal(presentation.AnswerPromptGone)
+	case errors.Is(err, core.ErrNotFound): // The edit that took its buttons away was lost, or it ran out.
+		return settled(refusal(presentation.AnswerPromptGone))
 	case err != nil:
 		return t.failed(ctx, fmt.Errorf("find prompt: %w", err))
 	case !t.asks(&prompt) || prompt.Chat != t.chat:
@@ -166,12 +166,28 @@ func (t *turn) clickPrompt(ctx context.Context, d Decoded) channels.Answer {
 	return t.link(ctx, &prompt)
 }
 
+// settled makes an answer the last word of the message that was clicked.
+func settled(a channels.Answer) channels.Answer {
+	a.Settled = a.Text
+	return a
+}
+
+// dismiss is a no. To a link that was made meanwhile it comes too late, and says so.
 func (t *turn) dismiss(ctx context.Context, prompt *core.Prompt) channels.Answer {
+	if prompt.Purpose == core.PromptLink {
+		linked, err := t.deps.People.PrincipalByIdentity(ctx, prompt.Realm, prompt.ExternalID)
+		switch {
+		case err == nil && linked.ID == prompt.PrincipalID:
+			return settled(said(presentation.AnswerLinked(linked)))
+		case err != nil && !errors.Is(err, core.ErrNotFound):
+			return t.failed(ctx, fmt.Errorf("find person: %w", err))
+		}
+	}
 	err := t.deps.Prompts.FinishPrompt(ctx, prompt.ID)
 	if err != nil && !errors.Is(err, core.ErrNotFound) {
 		return t.failed(ctx, fmt.Errorf("finish prompt: %w", err))
 	}
-	return said(presentation.AnswerDismissed)
+	return settled(said(presentation.AnswerDismissed))
 }
 
 // passTest takes the click on a test card. It went the whole way that a decision
@@ -185,5 +201,5 @@ func (t *turn) passTest(ctx context.Context, prompt *core.Prompt) channels.Answe
 	if err != nil && !errors.Is(err, core.ErrNotFound) { // Not found: pressed twice at once.
 		return t.failed(ctx, fmt.Errorf("finish prompt: %w", err))
 	}
-	return said(presentation.AnswerTestPassed)
+	return settled(said(presentation.AnswerTestPassed))
 }

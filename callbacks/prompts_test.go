@@ -201,12 +201,13 @@ func start(t *testing.T, w *world, user string) (yes, no core.Action) {
 func TestLinkByCode(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	yes, _ := start(t, w, "999")
+	yes, no := start(t, w, "999")
 	require.NotContains(t, w.people, realm+"/999")
 	require.Contains(t, w.codes, "LINKCODE", "the question uses nothing up")
-	for range 2 {
-		got := w.pipeline.Click(t.Context(), w.press(t, "999", promptAt, yes))
-		require.Empty(t, cmp.Diff(channels.Answer{Text: "Linked. What you answer here counts as Alice."}, got))
+	const linked = "Linked. What you answer here counts as Alice."
+	for _, action := range []core.Action{yes, yes, no} { // A no comes too late, and is told the truth.
+		got := w.pipeline.Click(t.Context(), w.press(t, "999", promptAt, action))
+		require.Empty(t, cmp.Diff(channels.Answer{Text: linked, Settled: linked}, got))
 	}
 	require.Equal(t, "alice", w.people[realm+"/999"].ID)
 }
@@ -215,8 +216,14 @@ func TestLinkIsDismissed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	yes, no := start(t, w, "999")
-	require.Equal(t, presentation.AnswerDismissed, answerTo(t, w, "999", no, promptAt))
-	require.Equal(t, presentation.AnswerPromptGone, answerTo(t, w, "999", yes, promptAt))
+	for _, c := range []struct {
+		action core.Action
+		want   string
+	}{{no, presentation.AnswerDismissed}, {yes, presentation.AnswerPromptGone}} {
+		got := w.pipeline.Click(t.Context(), w.press(t, "999", promptAt, c.action))
+		require.Equal(t, c.want, got.Text)
+		require.Equal(t, c.want, got.Settled)
+	}
 	require.NotContains(t, w.people, realm+"/999")
 }
 

@@ -29,10 +29,12 @@ func TestTestCardComesBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	press := w.press(t, "4711", message, testCard(t, w, "4711"))
-	require.Empty(t, cmp.Diff(channels.Answer{Text: presentation.AnswerTestPassed}, w.pipeline.Click(t.Context(), press)))
+	require.Empty(t, cmp.Diff(channels.Answer{Text: presentation.AnswerTestPassed, Settled: presentation.AnswerTestPassed}, w.pipeline.Click(t.Context(), press)))
 	require.NotZero(t, w.prompts["test-1"].DoneAt)
 	require.Empty(t, w.resolves)
-	require.Equal(t, presentation.AnswerPromptGone, w.pipeline.Click(t.Context(), press).Text)
+	again := w.pipeline.Click(t.Context(), press)
+	require.Equal(t, presentation.AnswerPromptGone, again.Text)
+	require.Equal(t, again.Text, again.Settled, "a button that stayed behind goes")
 }
 
 // Nobody else proves anything by pressing it, nor does an account that may not
@@ -41,12 +43,16 @@ func TestTestCardProvesNothingElse(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	action := testCard(t, w, "4711")
-	require.Equal(t, presentation.AnswerNotYourAsk, w.pipeline.Click(t.Context(), w.press(t, "4712", message, action)).Text)
+	other := w.pipeline.Click(t.Context(), w.press(t, "4712", message, action))
+	require.Equal(t, presentation.AnswerNotYourAsk, other.Text)
+	require.Empty(t, other.Settled, "it still waits for whom it asks")
 	bot := w.press(t, "4711", message, action)
 	bot.Actor.Refused = "a bot"
 	require.Equal(t, presentation.AnswerRefused("a bot"), w.pipeline.Click(t.Context(), bot).Text)
 	w.onPrompt = core.ErrUnavailable
-	require.Equal(t, presentation.AnswerNotRecorded, w.pipeline.Click(t.Context(), w.press(t, "4711", message, action)).Text)
+	down := w.pipeline.Click(t.Context(), w.press(t, "4711", message, action))
+	require.Equal(t, presentation.AnswerNotRecorded, down.Text)
+	require.Empty(t, down.Settled, "it can be pressed again")
 	w.onPrompt = nil
 	require.Zero(t, w.prompts["test-1"].DoneAt)
 	stranger := testCard(t, w, "4799")

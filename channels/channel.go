@@ -2,6 +2,7 @@ package channels
 
 import (
 	"context"
+	"slices"
 
 	"github.com/saysohq/sayso/core"
 	"github.com/saysohq/sayso/presentation"
@@ -98,6 +99,12 @@ type MessageCopy struct {
 	Payloads []string // Payloads of its buttons.
 }
 
+// Proven reports whether the platform's own copy says that this very bot sent the
+// clicked message and that it carries this very payload: no modified client made it up.
+func (c *Click) Proven() bool {
+	return c.Copy.SentByUs && slices.Contains(c.Copy.Payloads, c.Payload)
+}
+
 // Text is a typed message that is addressed to the bot.
 type Text struct {
 	Account   core.AccountRef
@@ -116,6 +123,13 @@ type Answer struct {
 	Alert   bool          // Worth a modal: refusals and lost races.
 	Actions []core.Action // Buttons below the text (confirm, dismiss); typed answers only.
 	Prompt  *Prompt       // Ask for text, then call Placed.
+	// Settled is what the clicked message shows from here on, without its buttons; "" for
+	// what it showed before. Only for a Click on a question of ours that is no card of
+	// the ledger. A channel edits the message if the click is Proven, or if the platform
+	// itself lets nothing else than the clicked message be replaced; it need not give
+	// Text as well where the edit is the answer. A message that cannot be edited keeps
+	// its buttons, and the next press on one is told that it is over.
+	Settled string
 	// Terminal is the final card of the approval that this very click decided, only for
 	// a Click with TakesCard: the answer is the card instead of Text, or Text where the
 	// card cannot be the answer any more. Shown is told which.

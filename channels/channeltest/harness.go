@@ -142,6 +142,7 @@ func Run(t *testing.T, factory Factory) {
 		{"Click", clickCases()},
 		{"FinalCard", finalCardCases()},
 		{"Typed", typedCases()},
+		{"Settled", settledCases()},
 		{"Restart", restartCases()},
 		{"Turn", turnCases()},
 		{"Doctor", doctorCases()},

@@ -119,7 +119,7 @@ func (x *exchange) answer(ctx context.Context, a channels.Answer) {
 	case stateDone:
 		return
 	case stateFresh:
-		if a.Terminal != nil && x.show(ctx, a.Terminal) {
+		if a.Terminal != nil && x.show(ctx, a.Terminal) || a.Settled != "" && x.settle(ctx, a) {
 			return
 		}
 		x.unanswered(ctx, x.first(ctx, a))
@@ -127,8 +127,30 @@ func (x *exchange) answer(ctx context.Context, a channels.Answer) {
 		if a.Terminal != nil { // The message is the ledger's again, before anything else is tried.
 			x.shown(ctx, a.Terminal, 0)
 		}
+		if a.Settled != "" {
+			x.unanswered(ctx, x.settleLate(ctx, a))
+			return
+		}
 		x.unanswered(ctx, x.follow(ctx, a))
 	}
+}
+
+// settle responds with the end of a question of ours in its place, without buttons. It
+// reports false where the platform has surely not taken it.
+func (x *exchange) settle(ctx context.Context, a channels.Answer) bool {
+	m := x.c.said(ctx, channels.Answer{Text: a.Settled})
+	failed := x.respond(ctx, response{Type: discordgo.InteractionResponseUpdateMessage, Data: m.body()})
+	x.unanswered(ctx, failed)
+	return failed == nil || failed.Class != core.FailureRejected
+}
+
+// settleLate does the same after the acknowledgement, whose message is the clicked one.
+func (x *exchange) settleLate(ctx context.Context, a channels.Answer) *channels.Error {
+	body := x.c.said(ctx, channels.Answer{Text: a.Settled}).body()
+	return x.c.persist(ctx, answerPatience, func(ctx context.Context) *channels.Error {
+		_, failed := x.c.call(ctx, opAnswer, http.MethodPatch, "webhooks/"+x.c.appID+"/"+x.token+"/messages/@original", body, nil)
+		return failed
+	})
 }
 
 // show responds with the final card, which edits the clicked message: the person and

@@ -65,7 +65,13 @@ func (c *Channel) handle(s *session, x *exchange, i *interaction) {
 	case interactionClick:
 		click := c.click(i)
 		click.TakesCard = click.Copy.SentByUs && i.Message.Flags&flagEphemeral == 0 && x.fresh()
-		run = func() channels.Answer { return s.in.Click(ctx, click) }
+		run = func() channels.Answer {
+			a := s.in.Click(ctx, click)
+			if !click.Proven() {
+				a.Settled = ""
+			}
+			return a
+		}
 	case interactionCommand, interactionDialog:
 		text := c.typed(i)
 		run = func() channels.Answer { return s.in.Text(ctx, text) }

@@ -200,6 +200,50 @@ func TestPrivateQuestionIsAnsweredInPrivate(t *testing.T) {
 	require.True(t, clicks[0].Direct)
 }
 
+// The end of a question takes its place, in the answer to the click itself, or after
+// the acknowledgement where the commit took long.
+func TestQuestionIsSettledByTheAnswer(t *testing.T) {
+	t.Parallel()
+	for name, late := range map[string]time.Duration{"at once": 0, "after the acknowledgement": 5 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := world(t, fake.Config{})
+			ch := open(t, s, codec(t), func(c *discord.Config) { c.Late = late })
+			release := make(chan struct{})
+			in := &channeltest.Inbox{
+				OnText: func(context.Context, channels.Text) channels.Answer {
+					return channels.Answer{Text: "Let this account decide as you?", Actions: []core.Action{
+						{Type: core.ActionCallback, Label: "Yes", Value: core.CallbackConfirm, PromptRef: core.ResolutionRef(core.KindExec, "prompt")},
+					}}
+				},
+				OnClick: func(context.Context, channels.Click) channels.Answer {
+					<-release
+					return channels.Answer{Text: "Linked.", Settled: "Linked."}
+				},
+			}
+			ctx, _ := receive(t, ch, in)
+			require.NoError(t, s.AwaitListening(ctx, 1))
+			id, err := s.Command(owner, group, "link", map[string]string{"code": "C"})
+			require.NoError(t, err)
+			_, err = s.AwaitReply(ctx, id)
+			require.NoError(t, err)
+			press, err := s.Press(fake.Press{User: owner, Message: s.Private()[0].Locator, Label: "Yes"})
+			require.NoError(t, err)
+			if late > 0 {
+				require.Eventually(t, func() bool { return s.Responded(press) == 6 }, patience, time.Millisecond)
+			}
+			close(release)
+			require.Eventually(t, func() bool { return s.Private()[0].Text == "Linked." }, patience, time.Millisecond)
+			require.Empty(t, s.Private()[0].Buttons)
+			if late == 0 {
+				require.Equal(t, 7, s.Responded(press))
+			}
+			require.Len(t, s.Private(), 1, "nothing else was said")
+			require.Empty(t, s.Violations.List())
+		})
+	}
+}
+
 func TestBotsNeverDecide(t *testing.T) {
 	t.Parallel()
 	s := world(t, fake.Config{})

@@ -42,6 +42,7 @@ func (c *Channel) answer(ctx context.Context, p *payload, opened *opening, a cha
 		return
 	}
 	switch {
+	case p.click != nil && a.Settled != "" && c.replace(ctx, p.click, a):
 	case p.click != nil:
 		c.respond(ctx, "click", p.click.response, a)
 	case p.command != nil:
@@ -79,10 +80,30 @@ func (c *Channel) respond(ctx context.Context, kind, to string, a channels.Answe
 		return
 	}
 	m := c.content(ctx, a)
-	body := slack.WebhookMessage{
+	c.unanswered(ctx, kind, c.postResponse(ctx, to, slack.WebhookMessage{
 		Text: m.notice, Blocks: &slack.Blocks{BlockSet: m.all()}, ResponseType: slack.ResponseTypeEphemeral,
+	}))
+}
+
+// replace answers a click on a question of ours by putting its end in its place. An
+// ephemeral message comes without a copy, but no card is one. It reports false where
+// the answer has to be given otherwise.
+func (c *Channel) replace(ctx context.Context, k *click, a channels.Answer) bool {
+	asked := channels.Click{Payload: k.value, Copy: c.copyOf(k)}
+	if !k.ephemeral && !asked.Proven() || !c.trusted(k.response) {
+		return false
 	}
-	c.unanswered(ctx, kind, c.persist(ctx, func() *channels.Error {
+	m := c.content(ctx, channels.Answer{Text: a.Settled})
+	failed := c.postResponse(ctx, k.response, slack.WebhookMessage{
+		Text: m.notice, Blocks: &slack.Blocks{BlockSet: m.all()}, ReplaceOriginal: true,
+	})
+	c.unanswered(ctx, "question", failed)
+	return failed == nil
+}
+
+// postResponse posts to a response URL, as hard as an answer is tried.
+func (c *Channel) postResponse(ctx context.Context, to string, body slack.WebhookMessage) *channels.Error {
+	return c.persist(ctx, func() *channels.Error {
 		ctx, cancel := context.WithTimeout(ctx, core.CallTimeout)
 		defer cancel()
 		ctx, tried := withAttempt(ctx)
@@ -95,7 +116,7 @@ func (c *Channel) respond(ctx context.Context, kind, to string, a channels.Answe
 			failed.NotSent = false
 		}
 		return failed
-	}))
+	})
 }
 
 // trusted reports whether an address is one of the platform's own: an answer says who

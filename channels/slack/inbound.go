@@ -119,12 +119,17 @@ func (c *Channel) click(k *click, who channels.Actor) channels.Click {
 	if placeRule.MatchString(k.channel) && tsRule.MatchString(k.ts) {
 		out.Message = locator{channel: k.channel, ts: k.ts}.String()
 	}
+	out.Copy = c.copyOf(k)
+	return out
+}
+
+// copyOf is the platform's own word on the clicked message.
+func (c *Channel) copyOf(k *click) channels.MessageCopy {
 	me := c.self.Load()
-	out.Copy = channels.MessageCopy{
+	return channels.MessageCopy{
 		SentByUs: me != nil && k.sender.App == c.cfg.App && (k.sender.User == me.user || k.sender.Bot == me.bot),
 		Payloads: k.payloads,
 	}
-	return out
 }
 
 // text is something typed: a command, a dialog's content or a message in a direct

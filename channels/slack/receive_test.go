@@ -212,6 +212,30 @@ func TestEphemeralMessagesArePrivate(t *testing.T) {
 	require.True(t, clicks[0].Direct)
 	require.Equal(t, texts[0].Chat, clicks[0].Chat)
 	require.False(t, clicks[0].Copy.SentByUs, "the platform does not say")
+
+	in.OnClick = func(context.Context, channels.Click) channels.Answer {
+		return channels.Answer{Text: "Linked.", Settled: "Linked."}
+	}
+	require.Equal(t, "Linked.", r.reply(t, r.press(t, fake.Press{User: owner, Message: m.Locator, Label: "Yes"})))
+	settled, err := r.s.AwaitMessage(r.ctx, func(x fakes.Message) bool { return x.Locator == m.Locator && x.Text == "Linked." })
+	require.NoError(t, err)
+	require.Empty(t, settled.Buttons)
+}
+
+// Where the end of a question cannot take its place, it is told beside it.
+func TestQuestionThatCannotBeReplaced(t *testing.T) {
+	t.Parallel()
+	r := setup(t, nil)
+	in := &channeltest.Inbox{OnClick: func(context.Context, channels.Click) channels.Answer {
+		return channels.Answer{Text: "It works.", Settled: "It works."}
+	}}
+	r.receive(t, in)
+	card, err := r.ch.Render(presentation.TestCard(core.ResolutionRef(core.KindExec, "prompt")))
+	require.NoError(t, err)
+	at, err := r.ch.Send(r.ctx, owner, card)
+	require.NoError(t, err)
+	r.s.Script.Add(fakes.Fault{Kind: fakes.FaultReject, Op: fakes.OpAnswer})
+	require.Equal(t, "It works.", r.reply(t, r.press(t, fake.Press{User: owner, Message: at, Label: presentation.LabelTest})))
 }
 
 // In a direct chat, what is written is answered below it; what bots write and what is

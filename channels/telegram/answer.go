@@ -45,6 +45,25 @@ func (c *Channel) answerClick(ctx context.Context, queryID string, a channels.An
 	c.unanswered(ctx, "click", failed)
 }
 
+// settle makes a question of ours show how it ended, without its buttons.
+func (c *Channel) settle(ctx context.Context, where, text string) {
+	l, err := parseLocator(opEdit, where)
+	if err != nil {
+		return // The platform's own words make one that can be read.
+	}
+	var b builder
+	text, _ = cut(clean(text), maxText)
+	b.prose(text, "")
+	m := message{text: b.text.String(), entities: b.entities}
+	c.unanswered(ctx, "question", c.persist(ctx, func() *channels.Error {
+		refused, failed := c.edit(ctx, l, m)
+		if refused.names([]string{notModified}) || refused.names(retiredWords) {
+			return nil
+		}
+		return failed
+	}))
+}
+
 // persist repeats what answers a person while that is sure to do no harm: the
 // platform refused the call for now, or it never left. The ledger knows nothing of
 // answers, so nobody else would. A person who waits longer has turned away.

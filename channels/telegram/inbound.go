@@ -84,6 +84,9 @@ func (c *Channel) handleClick(ctx context.Context, in channels.Inbound, id int64
 		answer.Text, answer.Alert = answerNoPrompt, true
 	}
 	c.answerClick(ctx, q.ID, answer)
+	if answer.Settled != "" && click.Proven() {
+		c.settle(ctx, click.Message, answer.Settled)
+	}
 }
 
 // click reads a callback query. Everything in it but the sender may be forged.

@@ -173,6 +173,9 @@ func (s *Server) editOriginal(q *request) (any, *apiError) {
 	if refusal != nil {
 		return nil, refusal
 	}
+	if i.original == nil && i.responded == respondAck && i.message != nil {
+		return s.editClicked(q, i)
+	}
 	if i.original == nil {
 		return nil, refused(http.StatusNotFound, 10008, "Unknown Message")
 	}
@@ -184,6 +187,19 @@ func (s *Server) editOriginal(q *request) (any, *apiError) {
 	text, _ := m.shown()
 	i.replies = append(i.replies, fakes.Reply{Text: text})
 	return s.wire(i.original), nil
+}
+
+// editClicked changes the clicked message after an acknowledgement without an answer.
+func (s *Server) editClicked(q *request, i *interaction) (any, *apiError) {
+	in, refusal := s.decode(&request{method: q.method, path: q.path, body: q.body}, true)
+	if refusal != nil {
+		return nil, refusal
+	}
+	s.apply(i.message, in)
+	text, _ := i.message.shown()
+	i.message.history = append(i.message.history, text)
+	i.replies = append(i.replies, fakes.Reply{Text: text})
+	return s.wire(i.message), nil
 }
 
 // open files an interaction and hands it over: to the endpoint where there is one, to

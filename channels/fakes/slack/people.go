@@ -23,6 +23,7 @@ type interaction struct {
 	view    *view
 	taken   bool // Acknowledged in time.
 	failed  bool // Nobody took it: the person sees a warning.
+	clicked *message
 }
 
 // responseURL is where an answer to an interaction goes.
@@ -59,6 +60,7 @@ func (s *Server) Press(p Press) (string, error) {
 		}
 	}
 	i, trigger, response := s.interact(u.ID, m.conversation, m.thread)
+	i.clicked = m
 	if m.ephemeral {
 		i.thread = ""
 	}
@@ -296,10 +298,16 @@ func (s *Server) serveResponse(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	u.uses++
-	if body.ResponseType != "ephemeral" || body.ReplaceOriginal || body.DeleteOriginal {
-		s.Violations.Add("response: an answer that others see, or that replaces the card")
-	}
 	i := u.interaction
+	replaces := body.ReplaceOriginal && i.clicked != nil && (i.clicked.ephemeral || i.clicked.conversation.user != "")
+	if body.ResponseType != "ephemeral" && !replaces || body.ReplaceOriginal && !replaces || body.DeleteOriginal {
+		s.Violations.Add("response: an answer that others see, or that replaces what others see")
+	}
+	if replaces {
+		i.clicked.text, i.clicked.blocks = body.Text, body.Blocks
+		i.clicked.edits++
+		i.clicked.history = append(i.clicked.history, shown(body.Text, body.Blocks))
+	}
 	if i.command {
 		s.messages = append(s.messages, &message{
 			conversation: i.place, ts: s.ts(), user: BotUser, text: body.Text, blocks: body.Blocks,

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/saysohq/sayso/channels"
+	"github.com/saysohq/sayso/channels/fakes"
 	fakediscord "github.com/saysohq/sayso/channels/fakes/discord"
 	fakeslack "github.com/saysohq/sayso/channels/fakes/slack"
 	"github.com/saysohq/sayso/cmd/internal/app"
@@ -63,7 +64,15 @@ func (w *town) pressTest(t *testing.T, p member, on core.Surface) {
 	require.Len(t, cards[0].Buttons, 1)
 	said, err := w.click(ctx, &cards[0], p, cards[0].payload(presentation.LabelTest))
 	require.NoError(t, err)
-	require.Contains(t, said, "your click came back")
+	require.Contains(t, []string{presentation.AnswerTestPassed, byCard}, said)
+	await := map[core.Surface]func(context.Context, func(fakes.Message) bool) (fakes.Message, error){
+		core.SurfaceTelegram: w.bot.AwaitMessage, core.SurfaceSlack: w.slack.AwaitMessage, core.SurfaceDiscord: w.discord.AwaitMessage,
+	}[on]
+	settled, err := await(ctx, func(m fakes.Message) bool {
+		return m.Locator == cards[0].Locator && m.Text == presentation.AnswerTestPassed
+	})
+	require.NoError(t, err, "the card says so itself")
+	require.Empty(t, settled.Buttons)
 }
 
 // From the token to the click: three healthy accounts, test cards to all, each click
