@@ -96,22 +96,32 @@ func serve(ctx context.Context, o Options, store *storage) error {
 	if err != nil {
 		return quiet(ctx, err)
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.Config.Listen)
-	if err != nil {
-		return fmt.Errorf("listen on %s: %w", o.Config.Listen, listenFault(err))
-	}
-	ready, err := parts.ready(ctx, o, listener)
-	if err != nil {
-		return errors.Join(quiet(ctx, err), listener.Close())
-	}
 	admin := adminsocket.New(adminsocket.Config{
 		Path: filepath.Join(o.Config.Data, SocketFile), Handler: parts.gateway.AdminHandler(),
 		Log: o.Logger.With("part", "admin"),
 	})
+	// First of all that is in the folder: whoever has the socket writes the rest.
 	if err := admin.Listen(ctx); err != nil {
-		return errors.Join(err, listener.Close())
+		return folderFault(err)
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.Config.Listen)
+	if err != nil {
+		return errors.Join(fmt.Errorf("listen on %s: %w", o.Config.Listen, listenFault(err)), admin.Close())
+	}
+	ready, err := parts.ready(ctx, o, listener)
+	if err != nil {
+		return errors.Join(quiet(ctx, err), listener.Close(), admin.Close())
 	}
 	return parts.run(ctx, o, listener, admin, ready)
+}
+
+// folderFault says what to do about a data folder in use. With the embedded database
+// its lock has said so before.
+func folderFault(err error) error {
+	if errors.Is(err, adminsocket.ErrInUse) {
+		return fmt.Errorf("%w (every replica needs a data folder of its own: give one with --data)", err)
+	}
+	return err
 }
 
 // run starts the actors in rings: the bus, which outlives everybody who publishes; the

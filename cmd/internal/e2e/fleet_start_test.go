@@ -93,6 +93,42 @@ func TestFleetRefusesAnotherSecretKey(t *testing.T) {
 	require.Contains(t, other.err.String(), "every replica needs the same secret_key_file")
 }
 
+// Two replicas on one data folder would take each other's admin socket away. The one
+// that is there keeps it, and everything else.
+func TestFleetRefusesASharedDataFolder(t *testing.T) {
+	t.Parallel()
+	f := unstarted(t, setup{noBots: true})
+	f.a.start()
+	address, err := os.ReadFile(filepath.Join(f.a.folder, "address"))
+	require.NoError(t, err)
+	second := f.a.serve()
+	second.ends(69)
+	require.Contains(t, second.err.String(), "every replica needs a data folder of its own")
+	kept, err := os.ReadFile(filepath.Join(f.a.folder, "address"))
+	require.NoError(t, err)
+	require.Equal(t, string(address), string(kept))
+	f.a.cli("people").ends(0)
+}
+
+// A pooler that keeps no session changes nothing: the schema is brought up to date past
+// it, and everything else goes through it.
+func TestFleetThroughPgBouncer(t *testing.T) {
+	t.Parallel()
+	f := unstarted(t, setup{noBots: true})
+	f.empty()
+	through := databases.Bouncer(t)
+	for _, r := range []*replica{f.a, f.b} {
+		r.env = append(r.env, "SAYSO_POSTGRES__DSN="+through(f.dsn), "SAYSO_POSTGRES__MIGRATE_DSN="+f.dsn, "SAYSO_POSTGRES__POOLER=transaction")
+	}
+	f.a.cli("migrate").ends(0)
+	f.a.start()
+	f.b.start()
+	page := f.a.alice()
+	waits := f.a.cli("ask", secretWord)
+	page.at(f.b).decide(f.b.idOfSoon(secretWord), "allow-once")
+	waits.ends(0)
+}
+
 // What cannot work is refused at the start, in one sentence and without the password.
 func TestFleetRefusesToStart(t *testing.T) {
 	t.Parallel()
