@@ -27,6 +27,12 @@ func TestModesR51(t *testing.T) {
 	for _, c := range []core.Class{core.ClassRead, core.ClassMoney} {
 		require.True(t, policy.Mode("never").Asks(c), "a mode that does not exist asks")
 	}
+	for mode, name := range map[policy.Mode]string{
+		policy.ModeOutside: "Before anything outside", policy.ModeEverything: "Before everything",
+		policy.ModeMoney: "Only money and deletes", "never": "Unknown",
+	} {
+		require.Equal(t, name, mode.String())
+	}
 }
 
 // R54, K14: the control levels that other systems use are names of two modes.
