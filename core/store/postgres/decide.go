@@ -25,13 +25,13 @@ type decide struct {
 	// before, so that nothing is decided by a clock read before the wait. It returns
 	// what hold does.
 	end string
-	// due marks the deliveries of a row that this transaction has just ended.
-	due string
+	// tell marks the deliveries of a row that this transaction has just ended, and
+	// records the event, once. The row's lock is held since two statements: whatever was
+	// added to it before is seen, and nothing can be added.
+	tell string
 	// await leaves the clicked delivery alone while the answer to the click may paint
 	// it, as long as the decision is the one that was asked for.
 	await string
-	// event records the change, once.
-	event string
 	// read reads the whole row.
 	read string
 }
@@ -67,19 +67,20 @@ func newDecide(clock string, t *record.Table) decide {
 				AND ($3::text = '' OR EXISTS (SELECT 1 FROM principals p
 					WHERE p.id = $3::text AND NOT p.disabled AND p.revision = $4::bigint))
 			RETURNING ` + t.MovingNames(),
-		due: `UPDATE deliveries d SET updated_at = a.updated_at, due_at = ` +
+		tell: `WITH a AS MATERIALIZED (SELECT a.id, a.revision, a.status = 'expired' AS late, a.runtime, a.caused_by, a.updated_at
+				FROM approvals a WHERE ` + byUs + `),
+			due AS (UPDATE deliveries d SET updated_at = a.updated_at, due_at = ` +
 			t.DueFrom("a.updated_at", strconv.FormatInt(int64(core.TellAfter), 10)) + `,
 				stale_since = CASE WHEN d.stale_since = 0 THEN a.updated_at ELSE d.stale_since END
-			FROM approvals a WHERE ` + byUs + ` AND d.approval_id = a.id AND d.state <> 'closed'`,
+				FROM a WHERE d.approval_id = a.id AND d.state <> 'closed')
+			INSERT INTO events (approval_id, revision, type, runtime, caused_by, created_at, payload)
+			SELECT a.id, a.revision, CASE WHEN a.late THEN $2::text ELSE $3::text END, a.runtime, a.caused_by,
+				a.updated_at, CASE WHEN a.late THEN $4::json ELSE $5::json END FROM a`,
 		await: `UPDATE deliveries d SET answer_until = a.updated_at + $3::bigint, due_at = a.updated_at + $3::bigint,
 				settle_at = CASE WHEN d.lease_holder = '' THEN d.settle_at ELSE greatest(d.settle_at, a.updated_at + $3::bigint) END,
 				unsettled = d.unsettled OR d.lease_holder <> ''
 			FROM approvals a WHERE ` + byUs + ` AND a.status <> 'expired'
 				AND d.id = $2 AND d.approval_id = a.id AND d.state <> 'closed'`,
-		event: `INSERT INTO events (approval_id, revision, type, runtime, caused_by, created_at, payload)
-			SELECT a.id, a.revision, CASE WHEN a.status = 'expired' THEN $2::text ELSE $3::text END, a.runtime, a.caused_by,
-				a.updated_at, CASE WHEN a.status = 'expired' THEN $4::json ELSE $5::json END
-			FROM approvals a WHERE ` + byUs,
 		read: `SELECT ` + t.Names() + ` FROM approvals a WHERE a.id = $1`,
 	}
 }
@@ -221,11 +222,10 @@ func (s *Store) send(ctx context.Context, d core.Decide, seen *core.Approval, p 
 		b.Queue(sqlHoldPerson, d.Guard.PersonID)
 	}
 	held, ended := s.queueRow(b, seen, s.sql.hold, d.ID), s.queueRow(b, seen, s.sql.end, append(p.end, s.floor.get())...)
-	b.Queue(s.sql.due, d.ID)
+	b.Queue(s.sql.tell, p.event...)
 	if d.AnswerDelay > 0 && d.To.DeliveryID != "" {
 		b.Queue(s.sql.await, d.ID, d.To.DeliveryID, int64(d.AnswerDelay))
 	}
-	b.Queue(s.sql.event, p.event...)
 	// The commit is behind the last answer: until here nothing is believed.
 	if err := batchError(c.SendBatch(own, b).Close()); err != nil {
 		return core.Decided{}, err
