@@ -162,6 +162,16 @@ var rules = []rule{
 			return first(p.Imports, func(d string) bool { return under(local(d), "core/store") || under(local(d), "core/bus") })
 		},
 	},
+	{
+		"only the wiring chooses a store, and only the stores know their drivers",
+		func(p string) bool { return !under(p, "cmd") && !under(p, "core/store") && !testOnly(p) },
+		func(_ graph, p pkg) string {
+			return first(p.Imports, func(d string) bool {
+				return under(local(d), "core/store") || strings.HasPrefix(d, "github.com/jackc/pgx") ||
+					strings.HasPrefix(d, "modernc.org/sqlite") || strings.HasPrefix(d, "zombiezen.com/go/sqlite") || d == "database/sql"
+			})
+		},
+	},
 }
 
 // layer orders the packages of the card's way out and in; -1 is outside of it.
@@ -261,6 +271,7 @@ func TestRulesCanFail(t *testing.T) {
 		rules[10].name: {ImportPath: at("core/policy"), Imports: []string{"os"}},
 		rules[11].name: {ImportPath: at("deliveries"), Imports: []string{at("core/bus/redis")}},
 		rules[12].name: {ImportPath: at("core/events"), Imports: []string{at("core/store/postgres")}},
+		rules[13].name: {ImportPath: at("deliveries"), Imports: []string{at("core/store/postgres")}},
 	}
 	require.Len(t, bad, len(rules))
 	for _, r := range rules {
