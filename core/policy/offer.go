@@ -200,6 +200,8 @@ func (j *judgement) offer(r *Request) (*core.AlwaysOffer, string) {
 		return nil, "no turn waits for a draft"
 	case j.interpreter == nil && !j.listed:
 		return nil, "no table lists the tool, so a card cannot say what a rule would cover"
+	case j.entry == nil && !identifier(j.name.full):
+		return nil, "the tool's name is a text of the caller's that a rule must not hold"
 	case j.entry != nil && j.entry.given && len(j.entry.scopes) == 0:
 		return nil, "the table offers no rules for this tool"
 	}
@@ -214,6 +216,15 @@ func (j *judgement) offer(r *Request) (*core.AlwaysOffer, string) {
 		return &core.AlwaysOffer{Label: label, Scope: string(t.scope), Value: t.value, Tool: j.name.full, Operation: t.operation}, ""
 	}
 	return nil, "the card could not name all that a rule would cover"
+}
+
+// identifier reports whether a name that no table vouches for is plain enough to be
+// kept as it is: of a command's tool nothing but its rule's key is made of it.
+func identifier(name string) bool {
+	const longest = 64
+	return name != "" && len(name) <= longest && !strings.ContainsFunc(name, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("_.:/-", r)
+	})
 }
 
 // mayOffer reports whether the table lets rules of this scope be offered for the

@@ -178,6 +178,10 @@ func TestExactCommandsR77(t *testing.T) {
 			require.Equal(t, policy.Ask, policy.Evaluate(p, r, in).Answer, string(r.Arguments))
 		}
 	}
+	for _, name := range []string{"own tool", "ru\u200bn", "läuft", strings.Repeat("x", 65), ""} {
+		v := policy.Evaluate(p, exec(name, `{"argv":["ls"],"cwd":"/w"}`), inputs())
+		require.Nil(t, v.AlwaysOffer, "a rule keeps no text of the caller's: %q", name)
+	}
 	wide := under(t,
 		policy.Rule{ID: "w2", Runtime: "ci", Agent: "dev", Tool: "Bash", Scope: policy.ScopeTool, Class: core.ClassMoney},
 		policy.Rule{ID: "w3", Runtime: "ci", Agent: "dev", Tool: "Bash", Operation: "ls", Value: "ls", Scope: policy.ScopeOperation, Class: core.ClassSend},
