@@ -55,6 +55,7 @@ func TestDocumentedTablesAreTaken(t *testing.T) {
 func TestDocumentedSetups(t *testing.T) {
 	t.Parallel()
 	all := examples(t)
+	alone, team, organised := load(t, all[3]), load(t, all[4]), load(t, all[5], all[6])
 	boxed := policy.Facts{policy.FactSandbox: "docker", policy.FactNetwork: "open"}
 	const test, remove = `{"command":"make test","folder":"/w"}`, `{"command":"rm -rf build","folder":"/w"}`
 	for _, c := range []struct {
@@ -68,32 +69,32 @@ func TestDocumentedSetups(t *testing.T) {
 		id        string
 		offered   bool
 	}{
-		{load(t, all[3]), "laptop", "Read", `{}`, "", nil, policy.Allow, "", false},
-		{load(t, all[3]), "laptop", "WebSearch", `{"query":"x"}`, "", nil, policy.Allow, "", false},
-		{load(t, all[3]), "laptop", "mcp__github__get_issue", `{}`, "", nil, policy.Allow, "", false},
-		{load(t, all[3]), "laptop", "Edit", `{}`, "", nil, policy.Auto, "mode.before-anything-outside.v1", false},
-		{load(t, all[3]), "laptop", "Bash", test, "", nil, policy.Ask, "", true},
-		{load(t, all[3]), "laptop", "Bash", remove, "", nil, policy.Ask, "", false},
-		{load(t, all[3]), "laptop", "mcp__github__create_issue", `{}`, "", nil, policy.Ask, "", true},
-		{load(t, all[3]), "laptop", "mcp__github__merge_pull_request", `{}`, "", nil, policy.Ask, "", false},
-		{load(t, all[3]), "laptop", "mcp__anything__else", `{}`, "", nil, policy.Ask, "", false},
+		{alone, "laptop", "Read", `{}`, "", nil, policy.Allow, "", false},
+		{alone, "laptop", "WebSearch", `{"query":"x"}`, "", nil, policy.Allow, "", false},
+		{alone, "laptop", "mcp__github__get_issue", `{}`, "", nil, policy.Allow, "", false},
+		{alone, "laptop", "Edit", `{}`, "", nil, policy.Auto, "mode.before-anything-outside.v1", false},
+		{alone, "laptop", "Bash", test, "", nil, policy.Ask, "", true},
+		{alone, "laptop", "Bash", remove, "", nil, policy.Ask, "", false},
+		{alone, "laptop", "mcp__github__create_issue", `{}`, "", nil, policy.Ask, "", true},
+		{alone, "laptop", "mcp__github__merge_pull_request", `{}`, "", nil, policy.Ask, "", false},
+		{alone, "laptop", "mcp__anything__else", `{}`, "", nil, policy.Ask, "", false},
 
-		{load(t, all[4]), "box", "Bash", test, "", boxed, policy.Auto, "sandbox.team.v1", false},
-		{load(t, all[4]), "box", "Bash", test, "", nil, policy.Ask, "", true},
-		{load(t, all[4]), "box", "Bash", remove, "", boxed, policy.Auto, "sandbox.team.v1", false},
-		{load(t, all[4]), "box", "delete_file", `{}`, "", boxed, policy.Ask, "", false},
-		{load(t, all[4]), "box", "WebFetch", `{"url":"https://example.com"}`, "", boxed, policy.Ask, "", true},
-		{load(t, all[4]), "box", "send_mail", `{"to":"a@example.com"}`, "", boxed, policy.Ask, "", true},
-		{load(t, all[4]), "box", "Bash", test, policy.ModeEverything, boxed, policy.Ask, "", true},
-		{load(t, all[4]), "box", "Edit", `{}`, policy.ModeEverything, boxed, policy.Ask, "", true},
+		{team, "box", "Bash", test, "", boxed, policy.Auto, "sandbox.team.v1", false},
+		{team, "box", "Bash", test, "", nil, policy.Ask, "", true},
+		{team, "box", "Bash", remove, "", boxed, policy.Auto, "sandbox.team.v1", false},
+		{team, "box", "delete_file", `{}`, "", boxed, policy.Ask, "", false},
+		{team, "box", "WebFetch", `{"url":"https://example.com"}`, "", boxed, policy.Ask, "", true},
+		{team, "box", "send_mail", `{"to":"a@example.com"}`, "", boxed, policy.Ask, "", true},
+		{team, "box", "Bash", test, policy.ModeEverything, boxed, policy.Ask, "", true},
+		{team, "box", "Edit", `{}`, policy.ModeEverything, boxed, policy.Ask, "", true},
 
-		{load(t, all[5], all[6]), "staging", "mcp__tickets__create_issue", `{}`, "", nil, policy.Auto, "mode.only-money-and-deletes.v1", false},
-		{load(t, all[5], all[6]), "production", "mcp__tickets__create_issue", `{}`, "", nil, policy.Ask, "", false},
-		{load(t, all[5], all[6]), "staging", "mcp__wiki__some_new_tool", `{}`, "", nil, policy.Auto, "mcp.wiki.exempt", false},
-		{load(t, all[5], all[6]), "production", "mcp__wiki__some_new_tool", `{}`, "", nil, policy.Ask, "", false},
-		{load(t, all[5], all[6]), "staging", "mcp__tickets__some_new_tool", `{}`, "", nil, policy.Ask, "", false},
-		{load(t, all[5], all[6]), "staging", "mcp__payments__create_refund", `{}`, "", nil, policy.Ask, "", false},
-		{load(t, all[5], all[6]), "staging", "mcp__payments__create_payment_link", `{}`, "", nil, policy.Ask, "", false},
+		{organised, "staging", "mcp__tickets__create_issue", `{}`, "", nil, policy.Auto, "mode.only-money-and-deletes.v1", false},
+		{organised, "production", "mcp__tickets__create_issue", `{}`, "", nil, policy.Ask, "", false},
+		{organised, "staging", "mcp__wiki__some_new_tool", `{}`, "", nil, policy.Auto, "mcp.wiki.exempt", false},
+		{organised, "production", "mcp__wiki__some_new_tool", `{}`, "", nil, policy.Ask, "", false},
+		{organised, "staging", "mcp__tickets__some_new_tool", `{}`, "", nil, policy.Ask, "", false},
+		{organised, "staging", "mcp__payments__create_refund", `{}`, "", nil, policy.Ask, "", false},
+		{organised, "staging", "mcp__payments__create_payment_link", `{}`, "", nil, policy.Ask, "", false},
 	} {
 		v := policy.Evaluate(c.setup, policy.Request{
 			Runtime: c.runtime, Agent: "dev", Kind: core.KindPlugin, Tool: c.tool, Arguments: []byte(c.arguments), Continuation: core.ContinuationLive,

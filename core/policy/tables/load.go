@@ -33,9 +33,6 @@ type Files struct {
 func Load(f Files) (*policy.Policy, error) {
 	var l policy.Layers
 	var err error
-	if l.Starter, err = Starter(); err != nil {
-		return nil, err
-	}
 	if f.Operator != "" {
 		if l.Operator, err = load("the operator's table", f.Operator, ParseTable); err != nil {
 			return nil, err
@@ -45,6 +42,9 @@ func Load(f Files) (*policy.Policy, error) {
 		if l.Organisation, err = load("the organisation's policy", f.Organisation, ParseOrganisation); err != nil {
 			return nil, err
 		}
+	}
+	if l.Starter, err = Starter(); err != nil {
+		return nil, err
 	}
 	p, err := policy.New(l)
 	if err != nil {
