@@ -81,9 +81,6 @@ func (c *Config) validateFleet() error {
 func (c *Config) validatePostgres() error {
 	var faults []error
 	p := &c.Postgres
-	if p.DSN == "" && p.DSNFile == "" && *p != (Postgres{}) {
-		faults = append(faults, errors.New("postgres.dsn: is required (or dsn_file)"))
-	}
 	faults = append(faults, checkDSN("dsn", p.DSN), checkDSN("migrate_dsn", p.MigrateDSN))
 	switch p.Pooler {
 	case "", PoolerSession, PoolerTransaction:

@@ -77,15 +77,38 @@ func TestEnvironmentOutranksASecretOfTheFile(t *testing.T) {
 	require.ErrorContains(t, err, "postgres.dsn and postgres.dsn_file: give only one of the two")
 }
 
+// A variable that is empty is a mistake of whoever sets it, and not a wish for a
+// database of one's own; a flag may stand in for it.
+func TestEmptyVariablesAreRefused(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "dsn")
+	require.NoError(t, os.WriteFile(path, []byte(dsn), 0o600))
+	for _, name := range []string{"SAYSO_POSTGRES__DSN", "SAYSO_POSTGRES__DSN_FILE"} {
+		environ := []string{"HOME=/h", name + "="}
+		_, err := config.Load(write(t, "postgres: {dsn: '"+dsn+"'}"), environ, nil)
+		require.ErrorContains(t, err, "postgres.dsn: is required", name)
+		cfg, err := config.Load("", environ, func(c *config.Config) { c.Postgres.DSNFile = path })
+		require.NoError(t, err, name)
+		require.Equal(t, dsn, cfg.Postgres.DSN.Reveal())
+	}
+	_, err := config.Load("", []string{"HOME=/h", "SAYSO_POSTGRES__DSN=" + dsn, "SAYSO_REDIS__URL="}, nil)
+	require.ErrorContains(t, err, "redis.url: is required")
+}
+
 func TestFaultsOfAFleet(t *testing.T) {
 	t.Parallel()
 	with := "postgres: {dsn: '" + dsn + "'}\n"
 	for text, want := range map[string]string{
-		"postgres: {host: db}":                                                     "unknown keys",
-		"postgres: {pooler: transaction}":                                          "postgres.dsn: is required",
-		"postgres: {max_conns: 4}":                                                 "postgres.dsn: is required",
-		"postgres: {dsn: 'AAAA :// AAAA'}":                                         "postgres.dsn: must be a PostgreSQL connection string",
-		"postgres: {dsn: 'postgres://u:AAAA@h:port/'}":                             "postgres.dsn: must be a PostgreSQL connection string",
+		"postgres: {host: db}":                         "unknown keys",
+		"postgres: {pooler: transaction}":              "postgres.dsn: is required",
+		"postgres: {}":                                 "postgres.dsn: is required",
+		"postgres:":                                    "postgres.dsn: is required",
+		"postgres: {dsn: ''}":                          "postgres.dsn: is required",
+		with + "redis:":                                "redis.url: is required",
+		with + "redis: {prefix: a}":                    "redis.url: is required",
+		"postgres: {max_conns: 4}":                     "postgres.dsn: is required",
+		"postgres: {dsn: 'AAAA :// AAAA'}":             "postgres.dsn: must be a PostgreSQL connection string",
+		"postgres: {dsn: 'postgres://u:AAAA@h:port/'}": "postgres.dsn: must be a PostgreSQL connection string",
 		"postgres: {dsn: '" + dsn + "', migrate_dsn: 'postgres://u:AAAA@h:port/'}": "postgres.migrate_dsn: must be",
 		"postgres: {dsn: '" + dsn + "', pooler: statement}":                        "postgres.pooler: must be session or transaction",
 		"postgres: {dsn: '" + dsn + "', max_conns: -1}":                            "postgres.max_conns",

@@ -63,7 +63,20 @@ func Load(path string, environ []string, override func(*Config)) (Config, error)
 			return Config{}, err
 		}
 	}
-	return cfg, errors.Join(faults, cfg.resolveSecrets(), cfg.Validate())
+	return cfg, errors.Join(faults, cfg.given(k), cfg.resolveSecrets(), cfg.Validate())
+}
+
+// given refuses a section whose first key is missing, or is empty because a variable
+// was: a replica would serve from a database of its own, and nobody would notice.
+func (c *Config) given(k *koanf.Koanf) error {
+	var faults []error
+	if k.Exists("postgres") && c.Postgres.DSN == "" && c.Postgres.DSNFile == "" {
+		faults = append(faults, errors.New("postgres.dsn: is required where anything of postgres is given, and not empty (or dsn_file)"))
+	}
+	if k.Exists("redis") && c.Redis.URL == "" && c.Redis.URLFile == "" {
+		faults = append(faults, errors.New("redis.url: is required where anything of redis is given, and not empty (or url_file)"))
+	}
+	return errors.Join(faults...)
 }
 
 func loadFile(k *koanf.Koanf, path string) error {

@@ -138,12 +138,12 @@ func TestFleetRefusesToStart(t *testing.T) {
 		code int
 		says string
 	}{
-		"nobody there":            {"SAYSO_POSTGRES__DSN=postgres://u:hush@127.0.0.1:1/x", 69, "is PostgreSQL there"},
-		"a database of another":   {"SAYSO_POSTGRES__DSN=" + strings.Replace(f.dsn, "/test_", "/other_", 1), 69, "is PostgreSQL there"},
-		"no connection string":    {"SAYSO_POSTGRES__DSN=postgres://u:hush@h:port/", 64, "postgres.dsn: must be"},
-		"no pooler":               {"SAYSO_POSTGRES__POOLER=hush", 64, "postgres.pooler"},
-		"no address of Redis":     {"SAYSO_REDIS__URL=hush", 64, "redis.url"},
-		"Redis and no PostgreSQL": {"SAYSO_POSTGRES__DSN=", 64, "redis: needs postgres"},
+		"nobody there":          {"SAYSO_POSTGRES__DSN=postgres://u:hush@127.0.0.1:1/x", 69, "is PostgreSQL there"},
+		"a database of another": {"SAYSO_POSTGRES__DSN=" + strings.Replace(f.dsn, "/test_", "/other_", 1), 69, "is PostgreSQL there"},
+		"no connection string":  {"SAYSO_POSTGRES__DSN=postgres://u:hush@h:port/", 64, "postgres.dsn: must be"},
+		"no pooler":             {"SAYSO_POSTGRES__POOLER=hush", 64, "postgres.pooler"},
+		"no address of Redis":   {"SAYSO_REDIS__URL=hush", 64, "redis.url"},
+		"an empty variable":     {"SAYSO_POSTGRES__DSN=", 64, "postgres.dsn: is required"},
 	} {
 		env := append(append([]string{}, f.a.env...), "SAYSO_REDIS__URL=redis://127.0.0.1:1", c.env)
 		refused := f.a.launch(env, "serve", "--config", f.a.config, "--listen", "127.0.0.1:0")
