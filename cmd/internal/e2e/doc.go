@@ -8,6 +8,10 @@
 // may do to the processes what the world does to them: stop them, kill them, start
 // them again, lose their packets half-way.
 //
+// The stories of a fleet start two such processes on one real PostgreSQL database, each
+// over a cable that can be cut, behind a proxy, with a real Redis where the story has
+// one.
+//
 // # What it promises
 //
 // Whatever a test started ends with it, also when it fails: every process leads a
