@@ -17,6 +17,9 @@
 // gets it again where the platform can do that. Each click gets one answer. The
 // actor is who the platform authenticated, never what a payload or a name says.
 //
+// Of several processes only some may receive, where the platform says so: a Turn is
+// taken around that, and whoever has none sends and edits all the same.
+//
 // Addresses and locators are strings in a canonical form that each channel
 // documents: equal places have equal strings. Nobody else takes them apart.
 //
