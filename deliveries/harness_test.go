@@ -83,6 +83,13 @@ func (h *harness) start() {
 	}
 }
 
+// again runs another worker after the first was stopped, with figures of its own.
+func (h *harness) again() {
+	h.t.Helper()
+	h.metrics = prometheus.NewRegistry()
+	h.start()
+}
+
 // pass lets time pass in the bubble and waits until everything is quiet.
 func (h *harness) pass(d time.Duration) {
 	h.t.Helper()

@@ -27,12 +27,15 @@ type Budget struct {
 	Edits   Rate // All edits of the account, where the platform counts them apart.
 }
 
+// The budgets keep so far below the platforms' figures that a call which is 100 ms late,
+// between its place and its first byte, is not one too many for the platform.
+
 // TelegramBudget keeps below the documented figures: about 1 message a second in
 // one chat with bursts tolerated, 20 a minute in a group, 30 a second for the
 // bot; edits count like sends.
 func TelegramBudget() Budget {
 	return Budget{
-		Account: Rate{Events: 25, Per: time.Second, Burst: 5},
+		Account: Rate{Events: 25, Per: time.Second, Burst: 3},
 		Direct:  Rate{Events: 1, Per: time.Second, Burst: 3},
 		Group:   Rate{Events: 15, Per: time.Minute, Burst: 5},
 	}
@@ -49,7 +52,7 @@ func SlackBudget() Budget {
 // observed 5 in 5 seconds for a channel.
 func DiscordBudget() Budget {
 	chat := Rate{Events: 4, Per: 5 * time.Second, Burst: 1}
-	return Budget{Account: Rate{Events: 40, Per: time.Second, Burst: 10}, Direct: chat, Group: chat}
+	return Budget{Account: Rate{Events: 40, Per: time.Second, Burst: 5}, Direct: chat, Group: chat}
 }
 
 // Call is what a budget is spent on.
@@ -65,7 +68,7 @@ type Call struct {
 type Pause struct {
 	Wait   time.Duration // Booked: until the call may leave. Otherwise: until asking again may help.
 	Booked bool          // The budgets are spent; false when Wait is over the limit asked for.
-	Chat   time.Duration // Not booked: so long no call at all may go to the chat.
+	Chat   time.Duration // So long no call at all may go to the chat, and none after this one if it is booked.
 	Lane   time.Duration // Not booked: so long no call of the account, final or not as this one, may leave.
 }
 

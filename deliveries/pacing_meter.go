@@ -79,10 +79,11 @@ func Spend(meters []Meter, costs []Cost, final bool, limit time.Duration, now ti
 		pause.Wait = max(pause.Wait, waits[i])
 	}
 	if pause.Wait <= limit {
+		pause.Booked = true
 		for i, k := range costs {
+			pause.taken(k, limit, k.Rate.wait(meters[i].Full, now))
 			meters[i].spend(k.Rate, final, now.Add(pause.Wait))
 		}
-		pause.Booked = true
 		return pause
 	}
 	for i, k := range costs {
@@ -93,6 +94,18 @@ func Spend(meters []Meter, costs []Cost, final bool, limit time.Duration, now ti
 		pause.short(k.Kind, final, limit, waits[i], k.Rate.wait(meters[i].Full, now))
 	}
 	return pause
+}
+
+// taken notes what a place that was booked means for the chat; anyone is how long anybody
+// had to wait for it.
+func (p *Pause) taken(k Cost, limit, anyone time.Duration) {
+	if k.Kind != BucketChat || anyone == 0 && k.Rate.Burst > 1 { // Then there may be another place.
+		return
+	}
+	spare := time.Duration(max(k.Rate.Burst, 1)-1) * k.Rate.interval()
+	if next := max(anyone, p.Wait-spare) + k.Rate.interval(); next > limit {
+		p.Chat = next
+	}
 }
 
 // short notes what one bucket that is short means for others: of the call's own kind

@@ -24,7 +24,7 @@ func TestBurstThenSteadyRate(t *testing.T) {
 			require.Equal(t, deliveries.Pause{Booked: true}, p.Reserve(t.Context(), c, 0))
 		}
 		require.Equal(t, deliveries.Pause{Wait: time.Second, Chat: time.Second}, p.Reserve(t.Context(), c, 0))
-		require.Equal(t, deliveries.Pause{Wait: time.Second, Booked: true}, p.Reserve(t.Context(), c, time.Second))
+		require.Equal(t, deliveries.Pause{Wait: time.Second, Booked: true, Chat: 2 * time.Second}, p.Reserve(t.Context(), c, time.Second))
 		require.Equal(t, 2*time.Second, p.Reserve(t.Context(), c, 0).Wait, "a booking moves the next one")
 		c.Address = "y"
 		require.True(t, p.Reserve(t.Context(), c, 0).Booked, "another chat has its own budget")

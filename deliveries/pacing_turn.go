@@ -3,6 +3,8 @@ package deliveries
 import (
 	"context"
 	"time"
+
+	"github.com/saysohq/sayso/core"
 )
 
 // reserve asks for a place in the budgets.
@@ -16,6 +18,17 @@ func (t *turn) reserve(ctx context.Context) Pause {
 		Account: t.ref, Address: t.address, Direct: t.d.PersonID != "",
 		Edit: s == stepEdit || s == stepDetail, Final: final,
 	}, limit)
+}
+
+// turnedAway gives back a row for which the queue of its chat has no room, or the budget
+// of the chat no place.
+func (t *turn) turnedAway(ctx context.Context) {
+	wait, shut := t.w.chats.comeBack(place{t.ref, t.address}, laneOf(&t.a))
+	r := core.ReleaseDelivery{RetryIn: ceilMillis(wait)}
+	if shut { // Whatever else waits for this chat need not be claimed either.
+		r.BlockFor = r.RetryIn
+	}
+	t.release(ctx, r)
 }
 
 // early is when a row comes back for a place that is so long away: so much before it

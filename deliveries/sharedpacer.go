@@ -42,11 +42,11 @@ func (p *SharedPacer) Reserve(ctx context.Context, c Call, limit time.Duration) 
 		return p.share().Reserve(ctx, c, limit)
 	}
 	pause := Pause{Wait: answer.Wait, Booked: answer.Taken}
-	if pause.Booked {
-		return pause
-	}
 	for i, w := range answer.Waits {
-		if w.Call > limit {
+		switch {
+		case pause.Booked:
+			pause.taken(costs[i], limit, w.Anyone)
+		case w.Call > limit:
 			pause.short(costs[i].Kind, c.Final, limit, w.Call, w.Anyone)
 		}
 	}

@@ -126,7 +126,7 @@ func pacesBurst(t *testing.T, make maker) {
 		require.Equal(t, deliveries.Pause{Booked: true}, p.Reserve(t.Context(), call, 0))
 	}
 	require.Equal(t, deliveries.Pause{Wait: time.Second, Chat: time.Second}, p.Reserve(t.Context(), call, 0))
-	require.Equal(t, deliveries.Pause{Wait: time.Second, Booked: true}, p.Reserve(t.Context(), call, time.Second))
+	require.Equal(t, deliveries.Pause{Wait: time.Second, Booked: true, Chat: 2 * time.Second}, p.Reserve(t.Context(), call, time.Second))
 	require.Equal(t, 2*time.Second, p.Reserve(t.Context(), call, 0).Wait, "a booking moves the next one")
 	c.pass(10 * time.Second)
 	for range 3 {

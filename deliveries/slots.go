@@ -118,7 +118,9 @@ type place struct {
 // order of joining. At most
 // limit rows of each lane may be inside or waiting, so that a chat which hangs never
 // holds all the slots of its account, and one lane never keeps the other out. Rows
-// that find the queue full come back one by one, at the pace of the chat.
+// that find the queue full come back one by one, at the pace of the chat. Where the
+// row inside has taken the last place for a while, those of its lane are sent away at
+// once; the other lane's first one may still say that it waits.
 type queues struct {
 	now   func() time.Time
 	mu    sync.Mutex
@@ -132,6 +134,7 @@ type line struct {
 	since time.Time                       // When the head came in.
 	pace  time.Duration                   // How long the row before it was inside; 0 when none was.
 	next  map[core.DeliveryLane]time.Time // When the last of the rows that were turned away comes back.
+	shut  map[core.DeliveryLane]time.Time // Until when there is no place for the lane.
 }
 
 // waiting counts the rows of a lane, the one inside included.
@@ -149,7 +152,8 @@ func (l *line) waiting(lane core.DeliveryLane) int {
 type ticket struct {
 	place
 	lane   core.DeliveryLane
-	called chan struct{} // Closed when the row is inside.
+	called chan struct{} // Closed when the row is inside, or sent away.
+	away   bool          // It was sent away; set before called is closed.
 	waited bool          // Others were ahead.
 }
 
@@ -157,16 +161,18 @@ func newQueues(limit int, now func() time.Time) *queues {
 	return &queues{now: now, limit: limit, lines: make(map[place]*line)}
 }
 
-// join queues for the chat without waiting; nil when the queue is full.
+// join queues for the chat without waiting; nil when the queue is full or shut.
 func (q *queues) join(p place, lane core.DeliveryLane) *ticket {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	l := q.lines[p]
 	if l == nil {
-		l = &line{since: q.now(), next: make(map[core.DeliveryLane]time.Time)}
+		l = &line{
+			since: q.now(), next: make(map[core.DeliveryLane]time.Time), shut: make(map[core.DeliveryLane]time.Time),
+		}
 		q.lines[p] = l
 	}
-	if l.waiting(lane) >= q.limit {
+	if l.waiting(lane) >= q.limit || l.shut[lane].After(q.now()) {
 		return nil
 	}
 	ahead := len(l.rows)
@@ -188,26 +194,47 @@ const (
 // comeBack is when a row that found the queue full should try again: after all that
 // were turned away before it, each a call's length apart, so that a chat which works
 // never idles while rows wait for it, and a row is seldom turned away twice. A chat
-// that hangs looks slower with every try.
-func (q *queues) comeBack(p place, lane core.DeliveryLane) time.Duration {
+// that hangs looks slower with every try. Where the lane is shut, that is until when no
+// row of the chat need come back.
+func (q *queues) comeBack(p place, lane core.DeliveryLane) (wait time.Duration, shut bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	l, now := q.lines[p], q.now()
 	if l == nil { // Emptied since.
-		return 0
+		return 0, false
+	}
+	if d := l.shut[lane].Sub(now); d > 0 {
+		return d, true
 	}
 	next := l.next[lane]
 	if next.Before(now) {
 		next = now
 	}
 	apart := max(l.pace, now.Sub(l.since), crowdedLeast)
-	wait := min(next.Add(apart).Sub(now), crowdedMost)
+	wait = min(next.Add(apart).Sub(now), crowdedMost)
 	l.next[lane] = now.Add(wait)
-	return wait
+	return wait, false
 }
 
-// wait reports whether the row is inside; false when ctx ended or limit passed
-// first.
+// shutBehind sends the rows of its lane away that wait behind the one inside, and lets
+// none in until d has passed.
+func (q *queues) shutBehind(t *ticket, d time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	l := q.lines[t.place]
+	l.shut[t.lane] = q.now().Add(d)
+	l.rows = slices.DeleteFunc(l.rows, func(other *ticket) bool {
+		if other == t || other.lane != t.lane {
+			return false
+		}
+		other.away = true
+		close(other.called)
+		return true
+	})
+}
+
+// wait reports whether the row is inside or was sent away; false when ctx ended or limit
+// passed first.
 func (t *ticket) wait(ctx context.Context, limit time.Duration) bool {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -229,6 +256,9 @@ func (q *queues) leave(t *ticket) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	l := q.lines[t.place]
+	if l == nil || t.away {
+		return
+	}
 	i := slices.Index(l.rows, t)
 	l.rows = slices.Delete(l.rows, i, i+1)
 	if len(l.rows) == 0 {

@@ -233,11 +233,15 @@ func (t *turn) enter(ctx context.Context) (waited, ok bool) {
 		t.ticket = t.w.chats.join(place{t.ref, t.address}, laneOf(&t.a))
 	}
 	if t.ticket == nil {
-		t.giveBack(ctx, t.w.chats.comeBack(place{t.ref, t.address}, laneOf(&t.a)))
+		t.turnedAway(ctx)
 		return false, false
 	}
 	if !t.ticket.wait(ctx, t.spare()) { // Stopping, or the lease would not last.
 		t.giveBack(ctx, 0)
+		return false, false
+	}
+	if t.ticket.away {
+		t.turnedAway(ctx)
 		return false, false
 	}
 	if d := t.w.blocks.remaining(t.ref, t.address); d > 0 {
@@ -250,6 +254,9 @@ func (t *turn) enter(ctx context.Context) (waited, ok bool) {
 		// Whatever else waits for this chat need not be claimed either.
 		t.release(ctx, core.ReleaseDelivery{RetryIn: ceilMillis(early(p.Wait)), BlockFor: ceilMillis(early(p.Chat))})
 		return false, false
+	}
+	if p.Chat > 0 {
+		t.w.chats.shutBehind(t.ticket, early(p.Chat))
 	}
 	if p.Wait > 0 && !pause(ctx, p.Wait) {
 		t.giveBack(ctx, 0)
