@@ -32,6 +32,11 @@
 // What is pending, due, unclaimed or claimed has partial indexes, so that finding it
 // costs the same however many rows are retained.
 //
+// Events are written without a number, because nobody knows in which order
+// transactions become visible. NumberEvents numbers what can be seen, for whoever
+// holds the lease of that job (package events): one statement, behind a check of the
+// fence whose lock lasts until the commit.
+//
 // # Its statements
 //
 // The rules of the record, the SQL that both databases speak and the coding of rows
@@ -41,6 +46,5 @@
 // # What it does not do
 //
 // It sends no notifications: hints between processes are another adapter's. It
-// numbers no events: they are written without a number, for a leased sequencer. It
 // decides nothing, reads no standby and migrates only when told to.
 package postgres

@@ -7,9 +7,9 @@
 // function that reads rows, moves them in Go and writes them back; what may move to
 // what stands here once, so that two databases cannot disagree about it.
 //
-// Locks are part of that function, in the one order of the deployment: instance,
-// run, agent, person; then approvals in id order; then the names
-// of messages; then deliveries in id order.
+// Locks are part of that function, in the one order of the deployment: the lease of a
+// job; instance, run, agent, person; then approvals in id order; then the names of
+// messages; then deliveries in id order; then events.
 // Whatever completes, releases, adopts or adds a delivery first locks its approval
 // as a statement of its own: for share to record, for update wherever the write may
 // change the approval, never one and then the other. Where a single writer has the
