@@ -9,7 +9,8 @@
 //
 // Locks are part of that function, in the one order of the deployment: the lease of a
 // job; instance, run, agent, person; then approvals in id order; then the names of
-// messages; then deliveries in id order; then events.
+// messages; then deliveries in id order. Whoever locks events that stand already
+// (numbering, pruning) waits for nobody who waits for them.
 // Whatever completes, releases, adopts or adds a delivery first locks its approval
 // as a statement of its own: for share to record, for update wherever the write may
 // change the approval, never one and then the other. Where a single writer has the
