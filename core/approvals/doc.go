@@ -17,6 +17,9 @@
 //  4. Claim takes the single-use grant with the hash of what will run; Report
 //     records what happened. Both are guarded writes of the store.
 //
+// An approval may end in any write, also while somebody reads: the store tells each
+// final answer once, and Ends counts and logs it.
+//
 // It holds no state of an approval: no timers, no caches, no copies. If the
 // process dies at any line, the next reader finds the truth in the store.
 //

@@ -17,6 +17,10 @@
 // database to itself (Dialect.Locks is false) the locking statements are left out.
 // The time of a write is read again whenever a lock may have waited.
 //
+// A row that waits and cannot be decoded ends where a write meets it, denied as
+// storage-corrupt; what was asked is not kept. Every final answer, however it came
+// about, is told once to whom the store was made with, after its commit.
+//
 // What it does not do: it opens no connection, commits nothing, retries nothing and
 // decides nothing about people. A store may answer a command in a better way of its
 // own, as long as the suite in storetest cannot tell the difference.
