@@ -16,11 +16,9 @@ func dialect() record.Dialect {
 		TextsIn: `(SELECT value FROM json_each(%s))`,
 		Lists:   `json_valid(a.reviewers) AND EXISTS (SELECT 1 FROM json_each(a.reviewers) j WHERE j.value = ?)`,
 		// Left to itself the planner walks through history.
-		PendingFrom: "approvals a INDEXED BY approvals_pending_list",
-		// The plus keeps the planner from looking at the value, for which it would
-		// prepare the statement anew each time: three times what the insert costs.
+		PendingFrom: "approvals a INDEXED BY approvals_pending_list", LiveFrom: "deliveries d INDEXED BY deliveries_live",
 		InsertEvent: `INSERT INTO events (approval_id, revision, type, runtime, previous, caused_by, created_at, payload)
-			VALUES (?1, ?2, ?3, ?4, COALESCE((SELECT max(seq) FROM events WHERE approval_id = +?1), 0), ?5, ?6, ?7)`,
+			VALUES (?1, ?2, ?3, ?4, COALESCE((SELECT max(seq) FROM events WHERE approval_id = ?1), 0), ?5, ?6, ?7)`,
 	}
 }
 

@@ -89,7 +89,7 @@ func resultOf(err error) (sqlite.ResultCode, bool) {
 	if migrating, ok := errors.AsType[*driver.Error](err); ok {
 		return sqlite.ResultCode(migrating.Code()), true
 	}
-	switch code := sqlite.ErrCode(err); code { //nolint:exhaustive // All others are codes.
+	switch code := sqlite.ErrCode(err); code {
 	case sqlite.ResultOK, sqlite.ResultError: // Also what stands for errors without a code.
 		return 0, false
 	default:

@@ -23,7 +23,7 @@ const (
 			OR (a.status = 'pending' AND d.shown_view < d.view))`
 
 	// Work that nobody marked: the rule itself, over rows that are not closed.
-	sqlForgotten = `SELECT d.id FROM deliveries d JOIN approvals a ON a.id = d.approval_id
+	sqlForgotten = `SELECT d.id FROM %s JOIN approvals a ON a.id = d.approval_id
 		WHERE d.state <> 'closed' AND d.due_at IS NULL AND (d.shown_revision < a.card_revision OR d.shown_view < d.view
 			OR d.unsettled OR d.step = 'followup' OR a.status <> 'pending') ORDER BY d.id LIMIT ?2`
 

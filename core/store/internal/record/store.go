@@ -93,8 +93,9 @@ type Dialect struct {
 	// Lists is the condition that the JSON array in the column a.reviewers contains a
 	// parameter.
 	Lists string
-	// PendingFrom is the source of a list of pending rows.
-	PendingFrom string
+	// PendingFrom is the source of a list of pending rows, LiveFrom that of a look
+	// through the rows of deliveries that are not closed.
+	PendingFrom, LiveFrom string
 	// InsertEvent writes an event: ?1 approval, ?2 revision, ?3 type, ?4 runtime,
 	// ?5 cause, ?6 time, ?7 payload.
 	InsertEvent string

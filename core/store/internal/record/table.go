@@ -148,7 +148,7 @@ func (t *Table) build() {
 		WHERE broken_routes.retry_at <= ?6`
 	t.markForgotten = `UPDATE deliveries SET updated_at = ?1, stale_since = CASE WHEN stale_since = 0 THEN ?1 ELSE stale_since END,
 			due_at = ` + t.Greatest + `(CAST(?1 AS bigint), answer_until, CASE WHEN unsettled THEN settle_at ELSE 0 END)
-		WHERE id IN (` + t.locking(sqlForgotten, claimLock) + `)
+		WHERE id IN (` + t.locking(strings.Replace(sqlForgotten, "%s", t.LiveFrom, 1), claimLock) + `)
 		RETURNING approval_id`
 	t.markDue = `UPDATE deliveries SET updated_at = ?1, stale_since = CASE WHEN stale_since = 0 THEN ?1 ELSE stale_since END,
 			due_at = ` + t.DueFrom("CAST(?1 AS bigint)", "CAST(?3 AS bigint)") + `
