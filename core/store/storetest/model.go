@@ -53,6 +53,8 @@ func RunModel(t *testing.T, open Factory) {
 			"withdraw": m.step(m.withdraw),
 		})
 	})
+	people.Store = h.Store() // The walks have opened it anew.
+	people.toldOnce()
 }
 
 // The people who answer in the walks. None has a device: the page is no route.
