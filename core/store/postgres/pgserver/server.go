@@ -35,7 +35,7 @@ type Options struct {
 type Server struct {
 	bin    string // Folder of the server's programs.
 	folder string
-	leash  io.Closer // Closing it stops the server.
+	leash  io.WriteCloser // Closing it stops the server.
 	ended  chan error
 }
 
@@ -142,15 +142,21 @@ func binaries() (string, error) {
 }
 
 // leashed runs the arguments after it as a child, stops it when standard input
-// ends, and removes the folder that is the first of them.
+// ends, and removes the folder that is the first of them. Until then each line of the
+// input is the name of a signal that stops the server, or asks for it again.
 const leashed = `folder=$1; shift; bin=$1; shift; primary=$1; shift
 if [ -n "$primary" ]
 then "$bin/pg_basebackup" -D "$folder/data" -h "$primary" -U ` + superuser + ` -R -c fast --no-sync
 else "$bin/initdb" -D "$folder/data" -U ` + superuser + ` -A trust -E UTF8 --no-sync
 fi >"$folder/log" 2>&1 || { cat "$folder/log" >&2; rm -rf "$folder"; exit 1; }
-"$bin/postgres" -D "$folder/data" "$@" </dev/null >>"$folder/log" 2>&1 &
-server=$!
-cat >/dev/null
+serve() { "$bin/postgres" -D "$folder/data" "$@" </dev/null >>"$folder/log" 2>&1 & server=$!; }
+serve "$@"
+while read -r word
+do
+	[ "$word" = ` + again + ` ] || kill "-$word" "$server" 2>/dev/null
+	wait "$server"
+	[ "$word" != ` + again + ` ] || serve "$@"
+done
 kill -QUIT "$server" 2>/dev/null
 wait "$server"
 rm -rf "$folder"`
@@ -181,7 +187,7 @@ func (s *Server) run(ctx context.Context, o Options, primary string) error {
 
 // child is a shell that ends with its leash.
 type child struct {
-	leash io.Closer
+	leash io.WriteCloser
 	ended chan error
 	told  *bytes.Buffer
 }
