@@ -50,6 +50,10 @@ bench: build ## Measure against a raw baseline in the same run, some minutes; BE
 soak: ## Bursts within the budgets as shipped, on all messengers at once, some 10 minutes (at most 15); SOAK='--soak 2m --only slack --dir DIR'.
 	CGO_ENABLED=0 $(GO) run ./cmd/bench --soak 5m $(SOAK)
 
+.PHONY: bench-growth
+bench-growth: build ## Grow a fleet's database to 10 million retained approvals and count what work costs then; some ten minutes, 30 GB of disk.
+	CGO_ENABLED=0 $(GO) run ./cmd/bench --sayso $(BIN) --only postgres-growth --rows 10000000 $(BENCH)
+
 .PHONY: fuzz
 fuzz: ## Fuzz every target for FUZZTIME each (default 20s).
 	@.ci/fuzz

@@ -13,6 +13,7 @@ import (
 
 	"github.com/saysohq/sayso/channels/fakes/telegram"
 	"github.com/saysohq/sayso/cmd/internal/bench"
+	"github.com/saysohq/sayso/core/store/postgres/pgserver"
 )
 
 func main() {
@@ -33,6 +34,7 @@ func run(ctx context.Context, args []string, out, faults io.Writer) error {
 	f.StringVar(&o.Dir, "dir", "", "folder on the disk to be measured")
 	f.StringVar(&o.Only, "only", "", "run only the measures (of a soak: the platforms) whose name contains this")
 	soak := f.Duration("soak", 0, "instead of all else, bursts with the budgets as shipped, each at least so long")
+	f.IntVar(&o.Rows, "rows", 0, "retained approvals up to which a fleet's database is grown (default 1,000,000)")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
@@ -49,6 +51,9 @@ func run(ctx context.Context, args []string, out, faults io.Writer) error {
 		}
 		started = append(started, s)
 		return messenger{s}, nil
+	}
+	o.Postgres = func(ctx context.Context, dir string, settings []string) (bench.Postgres, error) {
+		return pgserver.Start(ctx, pgserver.Options{Dir: dir, Durable: true, Settings: settings})
 	}
 	o.Strict = startStrict
 	if *soak > 0 {

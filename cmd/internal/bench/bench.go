@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,6 +27,12 @@ type Options struct {
 	// Strict starts a messenger of a kind that keeps its platform's limits, so many times
 	// as fast as documented, for the figures of bursts; nil leaves them out.
 	Strict func(on core.Surface, faster int) (Strict, error)
+	// Postgres starts a private PostgreSQL server with further settings, its data in a
+	// folder on the disk to be measured; nil leaves out the figures of a fleet.
+	Postgres func(ctx context.Context, dir string, settings []string) (Postgres, error)
+	// Rows are the retained approvals up to which a fleet's database is grown; less than
+	// 1,000,000 means that.
+	Rows int
 }
 
 // Messenger is a messenger's server with the people on it, as a bench needs them.
@@ -50,11 +57,14 @@ type bench struct {
 	sync   *yardstick
 }
 
-// measures in their order: the ones that need a quiet disk first.
-var measures = [...]struct {
+// measure is one measure of a run.
+type measure struct {
 	name string
 	run  func(b *bench, ctx context.Context) error
-}{
+}
+
+// measures in their order: the ones that need a quiet disk first.
+var measures = [...]measure{
 	{"resolve", (*bench).resolve},
 	{"single", (*bench).single},
 	{"http", (*bench).http},
@@ -90,7 +100,7 @@ func Run(ctx context.Context, o Options) error {
 	began := time.Now()
 	b.printf("sayso bench: %d CPU, %s/%s, %s; durable: WAL, synchronous=FULL\n\n", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
 	var faults []error
-	for _, m := range measures {
+	for _, m := range slices.Concat(measures[:], pgMeasures[:]) {
 		if !strings.Contains(m.name, o.Only) {
 			continue
 		}

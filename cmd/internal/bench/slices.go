@@ -13,7 +13,13 @@ type slice struct {
 	rate    float64 // Per second.
 	n       int
 	commits int64 // 0 where nobody counts them.
+	cpu     processor
 	times   latencies
+}
+
+// turner is one side of a comparison.
+type turner interface {
+	turn(ctx context.Context, d time.Duration) (slice, error)
 }
 
 // side is something that decides rows.
@@ -22,6 +28,7 @@ type side struct {
 	fill    func(ctx context.Context, n int) ([]string, error)
 	decide  func(ctx context.Context, caller int, id string) error
 	commits func(ctx context.Context) (int64, error) // nil where nobody counts.
+	cpu     func() (processor, error)                // Used until now; nil where nobody counts.
 	guess   float64                                  // Expected rate: how many rows a turn may need.
 }
 
@@ -33,6 +40,10 @@ func (s *side) turn(ctx context.Context, d time.Duration) (slice, error) {
 		return slice{}, err
 	}
 	before, err := s.counted(ctx)
+	if err != nil {
+		return slice{}, err
+	}
+	used, err := s.used()
 	if err != nil {
 		return slice{}, err
 	}
@@ -65,9 +76,20 @@ func (s *side) turn(ctx context.Context, d time.Duration) (slice, error) {
 	default:
 	}
 	after, err := s.counted(ctx)
+	if err != nil {
+		return slice{}, err
+	}
+	until, err := s.used()
 	all := sorted(times...)
 	s.guess = float64(len(all)) / took.Seconds()
-	return slice{rate: s.guess, n: len(all), commits: after - before, times: all}, err
+	return slice{rate: s.guess, n: len(all), commits: after - before, cpu: until.minus(used), times: all}, err
+}
+
+func (s *side) used() (processor, error) {
+	if s.cpu == nil {
+		return processor{}, nil
+	}
+	return s.cpu()
 }
 
 func (s *side) counted(ctx context.Context) (int64, error) {
@@ -79,12 +101,12 @@ func (s *side) counted(ctx context.Context) (int64, error) {
 
 // compare measures both sides in alternating order, with the disk alone between
 // the rounds. It also returns all turns of our side together.
-func (b *bench) compare(ctx context.Context, rounds int, d time.Duration, raw, ours *side) (*pairs, slice, error) {
+func (b *bench) compare(ctx context.Context, rounds int, d time.Duration, raw, ours turner) (*pairs, slice, error) {
 	p, all := &pairs{}, slice{}
 	for i := range rounds + 1 {
 		var got [2]slice
 		for _, k := range [2]int{i % 2, 1 - i%2} {
-			s, err := [2]*side{raw, ours}[k].turn(ctx, d)
+			s, err := [2]turner{raw, ours}[k].turn(ctx, d)
 			if err != nil {
 				return nil, all, err
 			}
@@ -97,7 +119,9 @@ func (b *bench) compare(ctx context.Context, rounds int, d time.Duration, raw, o
 			continue
 		}
 		p.add(got[0].rate, got[1].rate)
+		p.rawDone, p.rawCPU = p.rawDone+got[0].n, p.rawCPU.plus(got[0].cpu)
 		all.n, all.commits = all.n+got[1].n, all.commits+got[1].commits
+		all.cpu = all.cpu.plus(got[1].cpu)
 		all.times = append(all.times, got[1].times...)
 	}
 	slices.Sort(all.times)

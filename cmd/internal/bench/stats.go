@@ -66,6 +66,8 @@ func (s spread) unsteady() bool { return s.high > 2*s.low }
 // pairs are the rates of two sides, measured in turns.
 type pairs struct {
 	raw, ours, ratios []float64
+	rawDone           int       // Operations of the raw side,
+	rawCPU            processor // and what they took, where somebody counts.
 }
 
 func (p *pairs) add(raw, ours float64) {
