@@ -126,7 +126,7 @@ func (h *harness) Store() storetest.Store { return ports(h.store) }
 func ports(s *Store) storetest.Store {
 	records, ledger := s, s.Ledger()
 	return storetest.Store{
-		Clock: records, Approvals: records, Grants: records, Runs: records, Maintenance: records, Backlog: records, Watch: records,
+		Clock: records, Approvals: records, Grants: records, Runs: records, Maintenance: records, Backlog: records, Watch: records, Takeover: records,
 		Deliveries: ledger, Ledger: ledger, Cards: s, AnsweredCards: s, Convergence: ledger, Routes: s,
 		Principals: s, Identities: s, Sessions: s, Tokens: s,
 		Codes: s, CodeBurner: s, Prompts: s, Keys: s, Sequence: s, Restoration: s,

@@ -80,7 +80,7 @@ func (h *harness) close(t testing.TB) {
 func (h *harness) Store() storetest.Store {
 	records, ledger := h.store, h.store.Ledger()
 	return storetest.Store{
-		Clock: records, Approvals: records, Grants: records, Runs: records, Maintenance: records, Backlog: records, Watch: records,
+		Clock: records, Approvals: records, Grants: records, Runs: records, Maintenance: records, Backlog: records, Watch: records, Takeover: records,
 		Deliveries: ledger, Ledger: ledger, Cards: h.store, AnsweredCards: h.store, Convergence: ledger, Routes: h.store,
 		Principals: h.store, Identities: h.store, Sessions: h.store, Tokens: h.store,
 		Codes: h.store, CodeBurner: h.store, Prompts: h.store, Keys: h.store, Sequence: h.store, Restoration: h.store,

@@ -17,6 +17,7 @@ type Store struct {
 	core.Maintenance
 	core.Backlog
 	core.Watch
+	core.Takeover
 	core.Deliveries
 	core.Ledger
 	core.Cards

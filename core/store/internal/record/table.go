@@ -41,10 +41,10 @@ type Table struct {
 	run, code, failures, job [2]string
 	delivery                 string
 
-	claim, nextDue, lease, putAside  string
-	block, breakRoute, markForgotten string
-	markDue, awaitAnswer             string
-	identitiesOf, revisions          string
+	claim, nextDue, lease, putAside   string
+	block, breakRoute, markForgotten  string
+	markDue, awaitAnswer              string
+	identitiesOf, revisions, takeOver string
 }
 
 func newTable(d Dialect) *Table {
@@ -159,6 +159,7 @@ func (t *Table) build() {
 		WHERE id = ?2 AND approval_id = ?3 AND state <> 'closed'`
 	t.identitiesOf = "SELECT " + sqlIdentityColumns + " FROM identities WHERE principal_id IN " +
 		strings.ReplaceAll(t.TextsIn, "%s", "?") + " ORDER BY principal_id, realm, external_id"
+	t.takeOver = t.takeOverStatement()
 	t.revisions = "SELECT id, revision FROM approvals WHERE id IN " + strings.ReplaceAll(t.TextsIn, "%s", "?")
 }
 

@@ -57,6 +57,7 @@ var (
 		core.Maintenance
 		core.Backlog
 		core.Watch
+		core.Takeover
 		core.Principals
 		core.Identities
 		core.Sessions
