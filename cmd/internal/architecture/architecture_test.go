@@ -121,7 +121,7 @@ var rules = []rule{
 	},
 	{
 		"production code imports no test package",
-		func(p string) bool { return !testOnly(p) && p != "cmd/playground" && p != "cmd/bench" },
+		func(p string) bool { return !testOnly(p) && p != "cmd/playground" && p != "cmd/bench" && p != "cmd/internal/faults" },
 		func(_ graph, p pkg) string {
 			return first(p.Imports, func(d string) bool {
 				return local(d) != "" && testOnly(local(d)) || strings.HasPrefix(d, "github.com/stretchr/testify") || d == "testing"
@@ -133,7 +133,7 @@ var rules = []rule{
 		func(p string) bool { return p == "cmd/sayso" },
 		func(_ graph, p pkg) string {
 			return first(p.Deps, func(d string) bool {
-				return slices.Contains([]string{"core/store/postgres/pgserver", "core/bus/redis/redisserver"}, local(d))
+				return slices.Contains([]string{"core/store/postgres/pgserver", "core/bus/redis/redisserver", "cmd/internal/faults"}, local(d))
 			})
 		},
 	},

@@ -1,0 +1,307 @@
+//go:build unix
+
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/saysohq/sayso/core"
+)
+
+// row is what the record says of one question.
+type row struct {
+	id        string
+	status    core.Status
+	decision  core.Decision
+	surface   core.Surface
+	execution core.Execution
+	token     string
+}
+
+// audit holds the record and the messengers against what everybody was told.
+type audit struct {
+	town    *town
+	stories []*story
+	c       *pgx.Conn
+	rows    map[string]row
+	found   []string
+	counts  counts
+}
+
+func (a *audit) wrong(format string, args ...any) {
+	a.found = append(a.found, fmt.Sprintf(format, args...))
+}
+
+// run checks all of it and returns what is wrong. Errors are of the checking itself.
+func (a *audit) run(ctx context.Context) (err error) {
+	if a.c, err = pgx.Connect(ctx, a.town.dsn()); err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	defer func() { err = errors.Join(err, a.c.Close(context.WithoutCancel(ctx))) }()
+	if err := a.converged(ctx); err != nil {
+		return err
+	}
+	if err := a.readRows(ctx); err != nil {
+		return err
+	}
+	for _, s := range a.stories {
+		a.decided(s)
+		a.executed(s)
+		for _, fault := range s.faults {
+			a.wrong("%s: %s", s.approval.ID, fault)
+		}
+	}
+	for _, check := range []func(context.Context) error{a.orphans, a.cards, a.events} {
+		if err := check(ctx); err != nil {
+			return err
+		}
+	}
+	a.obeyed()
+	return nil
+}
+
+// Statements that count what is left to be done.
+const (
+	sqlLeft = `SELECT (SELECT count(*) FROM approvals WHERE status = 'pending') AS pending,
+		(SELECT count(*) FROM deliveries WHERE state <> 'closed' OR due_at IS NOT NULL OR unsettled) AS cards,
+		(SELECT count(*) FROM events WHERE seq IS NULL) AS events`
+	sqlLate = `UPDATE deliveries SET lease_until = least(lease_until, created_at), settle_at = least(settle_at, created_at),
+		due_at = least(due_at, created_at) WHERE state <> 'closed' OR unsettled`
+)
+
+// convergeLimit is how long the last card may take after the last fault: the lease of a
+// send that a dead process left, the time in which a late call could still paint, and
+// the pauses between attempts.
+const convergeLimit = 2*time.Minute + 30*time.Second
+
+// converged waits until nothing is left to be done anywhere.
+func (a *audit) converged(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, convergeLimit)
+	defer cancel()
+	began := time.Now()
+	var pending, cards, events int
+	for {
+		if err := a.c.QueryRow(ctx, sqlLeft).Scan(&pending, &cards, &events); err != nil && ctx.Err() == nil {
+			return fmt.Errorf("look for work: %w", err)
+		}
+		if pending+cards+events == 0 {
+			a.counts.converged = time.Since(began)
+			return nil
+		}
+		if pause(ctx, healthEvery) != nil {
+			a.wrong("after %s there are left: %d questions, %d cards, %d events without a number", convergeLimit, pending, cards, events)
+			return nil
+		}
+	}
+}
+
+func (a *audit) readRows(ctx context.Context) error {
+	rows, err := a.c.Query(ctx, `SELECT id, status, decision, surface, execution, claim_token FROM approvals`)
+	if err != nil {
+		return fmt.Errorf("read record: %w", err)
+	}
+	a.rows = map[string]row{}
+	var r row
+	_, err = pgx.ForEachRow(rows, []any{&r.id, &r.status, &r.decision, &r.surface, &r.execution, &r.token}, func() error {
+		a.rows[r.id] = r
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("read record: %w", err)
+	}
+	if len(a.rows) != len(a.stories) {
+		a.wrong("%d questions were asked, and %d are recorded", len(a.stories), len(a.rows))
+	}
+	return nil
+}
+
+// decided holds a question's end against what the people were told who answered it.
+func (a *audit) decided(s *story) {
+	r, ok := a.rows[s.approval.ID]
+	if !ok {
+		a.wrong("%s: it was acknowledged and is not recorded", s.approval.ID)
+		return
+	}
+	if r.status != core.StatusAllowed && r.status != core.StatusDenied {
+		a.wrong("%s: nobody's answer ended it: %s", r.id, r.status)
+		return
+	}
+	winners := map[way]bool{}
+	surprised, explained := false, false
+	for _, at := range s.attempts {
+		a.counts.told[at.told]++
+		fits := at.decision == r.decision
+		switch at.told {
+		case toldWon:
+			winners[at.way] = true
+			if !fits || at.way.surface() != r.surface {
+				a.wrong("%s: %s on the %s was acknowledged, and the record says %s on %s", r.id, at.decision, at.way, r.decision, r.surface)
+			}
+		case toldSame, toldSettled:
+			if !fits {
+				a.wrong("%s: %s on the %s was acknowledged, and the record says %s", r.id, at.decision, at.way, r.decision)
+			}
+		case toldLost:
+			if fits && at.way.surface() == r.surface && len(s.attempts) == 1 {
+				a.wrong("%s: the only answer there was lost", r.id)
+			}
+		default: // Nobody was promised anything.
+		}
+		if fits && at.way.surface() == r.surface {
+			surprised = surprised || at.told == toldNothing
+			explained = explained || at.told != toldNothing
+		}
+	}
+	if len(winners) > 1 {
+		a.wrong("%s: %d answers were told that they had decided", r.id, len(winners))
+	}
+	if surprised && !explained {
+		a.wrong("%s: somebody was told that nothing was recorded, and it is", r.id)
+	}
+	a.counts.ended[string(r.decision)]++
+}
+
+// executed holds what ran against the record: nothing without an allow, nothing twice,
+// nothing that the record does not know.
+func (a *audit) executed(s *story) {
+	r := a.rows[s.approval.ID]
+	for range s.runs {
+		a.counts.ran++
+		if r.status != core.StatusAllowed {
+			a.wrong("%s: it ran without an allow", r.id)
+		}
+		if r.execution == core.ExecutionNone || r.execution == core.ExecutionUnclaimed || r.execution == core.ExecutionVoided {
+			a.wrong("%s: it ran, and its grant is recorded as %s", r.id, r.execution)
+		}
+	}
+	if len(s.runs) == 0 && r.status == core.StatusAllowed && (len(s.tried) == 0 || r.execution != core.ExecutionUnclaimed) {
+		a.wrong("%s: it is recorded as %s, and no runner got it", r.id, r.execution)
+	}
+	if s.reported && r.execution != core.ExecutionSucceeded {
+		a.wrong("%s: its outcome was acknowledged and is recorded as %s", r.id, r.execution)
+	}
+}
+
+// orphanLimit is how long a card that nobody knew may take to tell the truth after it
+// was pressed.
+const orphanLimit = 45 * time.Second
+
+// orphans presses every card that still has buttons, such as one whose sender was
+// killed before it could note it: it must answer with the truth, and then show it.
+func (a *audit) orphans(ctx context.Context) error {
+	pressed := map[core.Surface][]string{}
+	for on, list := range a.town.messages() {
+		for i := range list {
+			m := &list[i]
+			if len(m.Buttons) == 0 || m.Deleted || titled.FindString(m.Text) == "" {
+				continue
+			}
+			a.counts.orphans++
+			if got := heard(a.town.press(ctx, on, m, core.DecisionDeny)); got != toldLost && got != toldSame {
+				a.wrong("a card on %s that nobody knew answers: %s", on, got)
+			}
+			pressed[on] = append(pressed[on], m.Locator)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, orphanLimit)
+	defer cancel()
+	for on, list := range pressed {
+		for _, locator := range list {
+			if again(ctx, func() bool {
+				m, ok := a.town.message(on, locator)
+				return !ok || len(m.Buttons) == 0
+			}) != nil {
+				a.wrong("a card on %s still has buttons after it was pressed", on)
+			}
+		}
+	}
+	return nil
+}
+
+// cards holds the ledger's last word against the messages.
+func (a *audit) cards(ctx context.Context) error {
+	rows, err := a.c.Query(ctx, `SELECT approval_id, channel, locator, outcome, last_error FROM deliveries`)
+	if err != nil {
+		return fmt.Errorf("read cards: %w", err)
+	}
+	var id, locator, class string
+	var on core.Surface
+	var outcome core.DeliveryOutcome
+	_, err = pgx.ForEachRow(rows, []any{&id, &on, &locator, &outcome, &class}, func() error {
+		a.counts.cards[string(outcome)]++
+		switch outcome {
+		case core.OutcomeReplaced, core.OutcomeRetired:
+			if m, ok := a.town.message(on, locator); !ok || len(m.Buttons) > 0 {
+				a.wrong("%s: its card on %s is recorded as %s and has buttons", id, on, outcome)
+			}
+		case core.OutcomeFailed, core.OutcomeUnsupported:
+			if class == "" {
+				a.wrong("%s: its card on %s is %s for no recorded reason", id, on, outcome)
+			}
+		default: // There is no message that could be wrong.
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("read cards: %w", err)
+	}
+	return nil
+}
+
+// events checks that the numbers have no gap, and that the events of each question are
+// in order and linked.
+func (a *audit) events(ctx context.Context) error {
+	rows, err := a.c.Query(ctx, `SELECT approval_id, revision, type, coalesce(seq, 0), previous FROM events ORDER BY seq, approval_id, revision`)
+	if err != nil {
+		return fmt.Errorf("read events: %w", err)
+	}
+	type last struct{ revision, seq int64 }
+	latest, ends := map[string]last{}, map[string]int{}
+	terminal := []string{"approval.granted", "approval.rejected", "approval.expired", "approval.cancelled"}
+	var id, kind string
+	var revision, seq, previous, next int64
+	_, err = pgx.ForEachRow(rows, []any{&id, &revision, &kind, &seq, &previous}, func() error {
+		next++
+		before := latest[id]
+		if seq != next {
+			a.wrong("event %d has the number %d", next, seq)
+			next = seq
+		}
+		if revision <= before.revision || previous != before.seq {
+			a.wrong("%s: event %d is out of order", id, seq)
+		}
+		latest[id] = last{revision, seq}
+		if slices.Contains(terminal, kind) {
+			ends[id]++
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("read events: %w", err)
+	}
+	for _, s := range a.stories {
+		if ends[s.approval.ID] != 1 {
+			a.wrong("%s: it has %d ends", s.approval.ID, ends[s.approval.ID])
+		}
+	}
+	a.counts.events = int(next)
+	return nil
+}
+
+// obeyed reports requests that broke a rule of their platform.
+func (a *audit) obeyed() {
+	for on, list := range map[core.Surface][]string{
+		core.SurfaceTelegram: a.town.telegram.Violations.List(), core.SurfaceSlack: a.town.slack.Violations.List(),
+		core.SurfaceDiscord: a.town.discord.Violations.List(),
+	} {
+		for _, v := range list {
+			a.wrong("%s: %s", on, v)
+		}
+	}
+}

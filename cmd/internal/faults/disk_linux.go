@@ -1,0 +1,85 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	diskSize = "256m"
+	// diskLeft is the room that a full disk still has, in bytes: less than PostgreSQL
+	// needs for its next piece of log.
+	diskLeft = 64 << 10
+	diskSlab = 1 << 20
+)
+
+// smallDisk keeps PostgreSQL's data on a file system of its own.
+func smallDisk(c *campaign) (needs, func() error, error) {
+	folder, err := os.MkdirTemp(c.o.Dir, "sayso-disk-")
+	if err != nil {
+		return needs{}, nil, fmt.Errorf("make folder: %w", err)
+	}
+	if err := unix.Mount("tmpfs", folder, "tmpfs", 0, "size="+diskSize+",mode=0755"); err != nil {
+		return needs{}, nil, errors.Join(fmt.Errorf("%w: a small file system cannot be mounted: %w", errNotHere, err), os.Remove(folder))
+	}
+	return needs{databaseDir: folder}, func() error { return errors.Join(unix.Unmount(folder, unix.MNT_DETACH), os.Remove(folder)) }, nil
+}
+
+// filled fills the disk, and makes room again after a while. PostgreSQL may end by
+// itself meanwhile, and then is started again, as an operator would.
+func filled(ctx context.Context, c *campaign) error {
+	folder := c.town.needs.databaseDir
+	times, ended := 0, 0
+	defer func() { c.note("full %d times; PostgreSQL had ended %d times", times, ended) }()
+	filler := filepath.Join(folder, "filler")
+	for c.during(ctx, time.Second, 3*time.Second) {
+		if err := fill(folder, filler); err != nil {
+			return errors.Join(err, os.Remove(filler))
+		}
+		times++
+		_ = c.during(ctx, 3*time.Second, 7*time.Second)
+		if err := os.Remove(filler); err != nil {
+			return fmt.Errorf("make room: %w", err)
+		}
+		own := context.WithoutCancel(ctx)
+		if c.town.postgres.Reach(own) != nil {
+			ended++
+			if err := c.town.postgres.Again(own); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// fill leaves next to nothing of a file system.
+func fill(folder, filler string) error {
+	f, err := os.OpenFile(filler, os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("fill disk: %w", err)
+	}
+	defer f.Close()
+	slab := make([]byte, diskSlab)
+	for {
+		var s unix.Statfs_t
+		if err := unix.Statfs(folder, &s); err != nil {
+			return fmt.Errorf("fill disk: %w", err)
+		}
+		room := int64(s.Bavail)*s.Bsize - diskLeft
+		if room <= 0 {
+			return nil
+		}
+		if _, err := f.Write(slab[:min(room, diskSlab)]); err != nil {
+			if errors.Is(err, unix.ENOSPC) {
+				return nil
+			}
+			return fmt.Errorf("fill disk: %w", err)
+		}
+	}
+}

@@ -1,0 +1,147 @@
+//go:build unix
+
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// killed kills a replica at random and starts it again, as often as was asked for.
+func killed(ctx context.Context, c *campaign) error {
+	kills := 0
+	defer func() { c.note("killed %d times", kills) }()
+	for kills < c.o.Kills {
+		if !c.during(ctx, 0, c.fault.perTurn/2) && c.aborted() {
+			return nil
+		}
+		r := c.pick()
+		r.kill()
+		kills++
+		if err := r.start(); err != nil {
+			return err
+		}
+		// Now and then the next one falls before this one stands.
+		if c.random.IntN(10) == 0 {
+			continue
+		}
+		if err := r.up(context.WithoutCancel(ctx)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pastLease is longer than a lease of the fleet's jobs.
+const pastLease = 13 * time.Second
+
+// stopped stops whichever replica holds most leases, long enough for the other one to
+// take over, and lets it wake up.
+func stopped(ctx context.Context, c *campaign) error {
+	times, moved := 0, 0
+	defer func() { c.note("stopped %d times; %d leases had moved when it woke up", times, moved) }()
+	for c.during(ctx, 0, time.Second) || times == 0 {
+		ctx := context.WithoutCancel(ctx) // Begun is ended, or a replica would stay stopped.
+		before, err := c.town.leases(ctx)
+		if err != nil {
+			return err
+		}
+		r := c.pick()
+		if err := r.signal(syscall.SIGSTOP); err != nil {
+			return err
+		}
+		times++
+		failed := pause(ctx, pastLease)
+		after, err := c.town.leases(ctx)
+		if err != nil {
+			failed = err
+		}
+		if err := r.signal(syscall.SIGCONT); err != nil || failed != nil {
+			return fmt.Errorf("let it wake up: %w", errors.Join(err, failed))
+		}
+		for name, holder := range after {
+			if was, ok := before[name]; ok && was != holder {
+				moved++
+			}
+		}
+	}
+	return nil
+}
+
+// leases reads who holds which.
+func (t *town) leases(ctx context.Context) (map[string]string, error) {
+	c, err := pgx.Connect(ctx, t.dsn())
+	if err != nil {
+		return nil, fmt.Errorf("connect: %w", err)
+	}
+	defer func() { _ = c.Close(ctx) }() // It was read from.
+	rows, err := c.Query(ctx, `SELECT name, holder FROM leases`)
+	if err != nil {
+		return nil, fmt.Errorf("read leases: %w", err)
+	}
+	held := map[string]string{}
+	var name, holder string
+	_, err = pgx.ForEachRow(rows, []any{&name, &holder}, func() error {
+		held[name] = holder
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read leases: %w", err)
+	}
+	return held, nil
+}
+
+// exec runs one statement past all lines.
+func (t *town) exec(ctx context.Context, query string) error {
+	c, err := pgx.Connect(ctx, t.dsn())
+	if err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	_, err = c.Exec(ctx, query)
+	if err := errors.Join(err, c.Close(ctx)); err != nil {
+		return fmt.Errorf("run statement: %w", err)
+	}
+	return nil
+}
+
+// clockOff is how wrong a clock is.
+const clockOff = 90 * time.Second
+
+// shifted needs the program that serves with a wrong clock.
+func shifted(c *campaign) (needs, func() error, error) {
+	if len(c.o.Shifted) == 0 {
+		return needs{}, nil, fmt.Errorf("%w: there is no program whose clock can be shifted", errNotHere)
+	}
+	return needs{}, func() error { return nil }, nil
+}
+
+// clocks lets one replica go on with its clock ahead for the first half of the
+// questions, and behind for the rest.
+func clocks(ctx context.Context, c *campaign) error {
+	r := c.pick()
+	right := r.program
+	for _, off := range []time.Duration{clockOff, -clockOff} {
+		if err := r.stop(); err != nil {
+			return err
+		}
+		r.program = append(append([]string{}, c.o.Shifted...), off.String())
+		if err := r.up(context.WithoutCancel(ctx)); err != nil {
+			return err
+		}
+		c.note("replica %s with its clock off by %s", r.name, off)
+		for off > 0 && 2*c.done.Load() < int64(c.o.Count) && c.during(ctx, healthEvery, healthEvery) {
+			continue
+		}
+	}
+	<-ctx.Done()
+	if err := r.stop(); err != nil {
+		return err
+	}
+	r.program = right
+	return nil
+}

@@ -1,0 +1,5 @@
+//go:build unix && race
+
+package faults_test
+
+const raceEnabled = true
