@@ -85,6 +85,7 @@ func TestNewCardsInABurst(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(t *testing.T, h *harness) {
 				const chats = 10
+				h.store.slowClaims = 5 * time.Millisecond // So rows of one lane are at work while the other's are claimed.
 				h.showAll(30, chats, test.budget)
 				for i := range 4 {
 					h.pass(21*time.Second + 300*time.Millisecond)

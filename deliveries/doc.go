@@ -54,8 +54,9 @@
 //   - A card that does not get through takes its next route before it is given up,
 //     and a chat that is closed to us is reported once.
 //   - One call at a time in each chat; a chat that hangs holds half of its
-//     account's slots at most; a row that always fails waits with backoff up to
-//     10 minutes and holds up nothing behind it.
+//     account's slots at most, and a row whose place is over a quarter of a second
+//     away holds none; a row that always fails waits with backoff up to 10 minutes
+//     and holds up nothing behind it.
 //   - Stopping drains: calls under way finish within their timeout and are
 //     recorded; rows that wait are given back.
 //

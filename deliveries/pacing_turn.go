@@ -24,11 +24,23 @@ func (t *turn) reserve(ctx context.Context) Pause {
 // of the chat no place.
 func (t *turn) turnedAway(ctx context.Context) {
 	wait, shut := t.w.chats.comeBack(place{t.ref, t.address}, laneOf(&t.a))
-	r := core.ReleaseDelivery{RetryIn: ceilMillis(wait)}
-	if shut { // Whatever else waits for this chat need not be claimed either.
-		r.BlockFor = r.RetryIn
+	if shut {
+		t.noPlace(ctx, wait, wait)
+		return
 	}
-	t.release(ctx, r)
+	t.giveBack(ctx, wait)
+}
+
+// noPlace gives back a row that has no place before wait has passed. Where nobody has
+// one in this chat, whatever else waits for it need not be claimed either.
+func (t *turn) noPlace(ctx context.Context, wait, chat time.Duration) {
+	if chat > 0 {
+		before := t.w.deps.Now()
+		t.w.round.wait()
+		took := t.w.deps.Now().Sub(before)
+		wait, chat = max(wait-took, 0), max(chat-took, 0)
+	}
+	t.release(ctx, core.ReleaseDelivery{RetryIn: ceilMillis(wait), BlockFor: ceilMillis(chat)})
 }
 
 // early is when a row comes back for a place that is so long away: so much before it

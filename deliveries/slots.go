@@ -108,6 +108,34 @@ func (s *slots) take(ref core.AccountRef, lane core.DeliveryLane) (release func(
 	}
 }
 
+// round is one time of claiming for both lanes. A row closes its chat to others only
+// between rounds: or those of one lane would close it again and again before those of
+// the other lane are found.
+type round struct {
+	mu   sync.Mutex
+	done chan struct{} // Of the round under way or the last one; nil before the first.
+}
+
+// begin starts a round; end ends it.
+func (r *round) begin() (end func()) {
+	done := make(chan struct{})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.done = done
+	return func() { close(done) }
+}
+
+// wait returns when the round under way is over, with the context of its claims at the
+// latest.
+func (r *round) wait() {
+	r.mu.Lock()
+	done := r.done
+	r.mu.Unlock()
+	if done != nil {
+		<-done
+	}
+}
+
 // place is one chat of one account.
 type place struct {
 	ref     core.AccountRef

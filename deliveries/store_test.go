@@ -28,6 +28,8 @@ type memory struct {
 	identities []core.Identity
 	reachable  bool // The page can be reached.
 
+	slowClaims time.Duration // How long a claim takes, after which it has what was due at its end.
+
 	claims    int
 	begins    []core.BeginSend
 	completes []core.CompleteDelivery
@@ -241,6 +243,9 @@ func (m *memory) follow(d *core.Delivery) string {
 }
 
 func (m *memory) ClaimDue(_ context.Context, c core.ClaimDue) ([]core.Work, core.Millis, error) {
+	if m.slowClaims > 0 {
+		<-time.After(m.slowClaims)
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.claims++

@@ -251,8 +251,7 @@ func (t *turn) enter(ctx context.Context) (waited, ok bool) {
 	p := t.reserve(ctx)
 	if !p.Booked {
 		t.w.slots.shut(t.ref, laneOf(&t.a), early(p.Lane))
-		// Whatever else waits for this chat need not be claimed either.
-		t.release(ctx, core.ReleaseDelivery{RetryIn: ceilMillis(early(p.Wait)), BlockFor: ceilMillis(early(p.Chat))})
+		t.noPlace(ctx, early(p.Wait), early(p.Chat))
 		return false, false
 	}
 	if p.Chat > 0 {

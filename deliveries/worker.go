@@ -103,6 +103,8 @@ type Worker struct {
 	refused *refusals
 	broken  *brokenRoutes
 
+	round round
+
 	mu     sync.Mutex
 	offset time.Duration // The store's clock minus ours, as last seen.
 }
@@ -222,6 +224,7 @@ func (w *Worker) loop(ctx context.Context) error {
 // claim takes what there is room for and returns how long to sleep. Accounts with
 // room in both lanes share one query, so an idle worker makes exactly one.
 func (w *Worker) claim(ctx context.Context, turns *sync.WaitGroup) time.Duration {
+	defer w.round.begin()()
 	var next core.Millis
 	for _, lane := range []core.DeliveryLane{core.LaneAny, core.LaneEdits, core.LaneCards} {
 		for ctx.Err() == nil {
