@@ -41,6 +41,7 @@ type parts struct {
 	channels []channels.Channel
 	jobs     *leases.Runner
 	sequence func(context.Context) error // Numbers events; nil where the store does.
+	presence func(context.Context) error // Shows the other replicas that the worker lives.
 }
 
 // builder holds what several parts are made of.
@@ -120,8 +121,10 @@ func (b *builder) buildWorker(p *parts) error {
 	if err != nil {
 		return err
 	}
+	name := newID()
+	p.presence = b.presence(name)
 	p.worker = deliveries.New(deliveries.Config{
-		Name: newID(), PublicURL: b.Config.PublicURL, Zone: b.zone,
+		Name: name, PublicURL: b.Config.PublicURL, Zone: b.zone,
 	}, deliveries.Deps{
 		Store: b.store.ledger, Rows: b.store.ledger, Convergence: b.store.ledger, Records: b.store, People: b.store,
 		Router: b.planner(), Broken: b.store.ledger, Cards: b.store.ledger, Jobs: b.jobs, Clock: b.store,
@@ -129,6 +132,16 @@ func (b *builder) buildWorker(p *parts) error {
 		Metrics: metrics, Logger: b.Logger.With("part", "deliveries"), Now: b.Now,
 	})
 	return nil
+}
+
+// presence is that of the worker among those of other replicas, where there may be any.
+func (b *builder) presence(worker string) func(context.Context) error {
+	if !b.store.shared {
+		return untilDone
+	}
+	return deliveries.NewPresence(worker, deliveries.PresenceDeps{
+		Store: b.store.leases, Publisher: b.bus, Logger: b.Logger.With("part", "deliveries"), Now: b.Now,
+	}).Run
 }
 
 // buildEdge makes the API, the page and the webhooks on one listener.

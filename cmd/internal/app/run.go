@@ -125,10 +125,11 @@ func folderFault(err error) error {
 }
 
 // run starts the actors in rings: the bus, which outlives everybody who publishes; the
-// workers, which outlive the edges that hand them work; and the edges. Whichever fails
-// first ends all.
+// presence, which outlives the work that it vouches for; the workers, which outlive the
+// edges that hand them work; and the edges. Whichever fails first ends all.
 func (p *parts) run(ctx context.Context, o Options, listener net.Listener, admin *adminsocket.Server, ready Ready) error {
 	stopBus := aside(ctx, p.bus.Run)
+	stopPresence := aside(ctx, p.presence)
 	workCtx, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWork()
 	edges, edgeCtx := errgroup.WithContext(ctx)
@@ -159,7 +160,7 @@ func (p *parts) run(ctx context.Context, o Options, listener net.Listener, admin
 	}
 	err := quiet(ctx, edges.Wait())
 	stopWork()
-	return errors.Join(err, quiet(workCtx, work.Wait()), stopBus())
+	return errors.Join(err, quiet(workCtx, work.Wait()), stopPresence(), stopBus())
 }
 
 // aside runs fn, whatever becomes of ctx, until stop is called, which waits for its end.

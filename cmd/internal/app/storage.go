@@ -32,6 +32,12 @@ type record interface {
 	core.Sequence
 }
 
+// keeper hands out single-holder jobs, and takes over from workers that have gone.
+type keeper interface {
+	core.Leases
+	core.Takeover
+}
+
 // ledger is the store's side of the deliveries.
 type ledger interface {
 	core.Deliveries
@@ -46,7 +52,7 @@ type ledger interface {
 type storage struct {
 	record
 	ledger ledger
-	leases core.Leases
+	leases keeper
 	shared bool // Other replicas may use it too.
 
 	run   func(ctx context.Context) error // The store's own work; blocks until ctx ends.
