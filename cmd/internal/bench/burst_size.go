@@ -40,8 +40,9 @@ func least(r deliveries.Rate, n int) time.Duration {
 
 // least is the time that the budgets allow for the whole storm: what the one takes that
 // has most to do, as if the further approvals were there from the start. Where a chat
-// refuses its first edit, its time begins when it may be asked again; where the platform
-// counts edits for the whole account, that of all edits does.
+// refuses its first edit, its time begins when it may be asked again. Where the platform
+// counts edits for the whole account, all of them wait as long, but for the burst that
+// may have left before, and is saved up again meanwhile.
 func (s *storm) least() time.Duration {
 	chats := 1 + stormShared
 	inChat := s.decisions + 2*stormFresh // An edit of each, and the further cards.
@@ -50,9 +51,10 @@ func (s *storm) least() time.Duration {
 	if s.refusals > 1 {
 		shared += s.refused
 	}
-	edits := least(s.budget.Edits, chats*(s.decisions+stormFresh)+s.refusals)
+	n := chats*(s.decisions+stormFresh) + s.refusals
+	edits := least(s.budget.Edits, n)
 	if s.budget.Edits.Events > 0 {
-		edits += time.Duration(s.refusals) * s.refused
+		edits = max(edits, s.refused+least(s.budget.Edits, n-s.budget.Edits.Burst))
 	}
 	return max(direct, shared, edits, least(s.budget.Account, chats*inChat+s.refusals))
 }
