@@ -13,6 +13,7 @@ import (
 
 	"github.com/saysohq/sayso/channels/fakes/telegram"
 	"github.com/saysohq/sayso/cmd/internal/bench"
+	"github.com/saysohq/sayso/core/bus/redis/redisserver"
 	"github.com/saysohq/sayso/core/store/postgres/pgserver"
 )
 
@@ -59,6 +60,7 @@ func run(ctx context.Context, args []string, out, faults io.Writer) error {
 	if *soak > 0 {
 		return bench.Soak(ctx, o, *soak)
 	}
+	o.Redis = func(ctx context.Context) (bench.Redis, error) { return redisserver.Start(ctx) }
 	return bench.Run(ctx, o)
 }
 

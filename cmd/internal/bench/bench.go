@@ -30,6 +30,9 @@ type Options struct {
 	// Postgres starts a private PostgreSQL server with further settings, its data in a
 	// folder on the disk to be measured; nil leaves out the figures of a fleet.
 	Postgres func(ctx context.Context, dir string, settings []string) (Postgres, error)
+	// Redis starts a private Redis server; nil leaves out the figures of replicas that
+	// tell each other.
+	Redis func(ctx context.Context) (Redis, error)
 	// Rows are the retained approvals up to which a fleet's database is grown; less than
 	// 1,000,000 means that.
 	Rows int

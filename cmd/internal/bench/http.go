@@ -100,23 +100,28 @@ func (b *bench) served(ctx context.Context, name string, rows int) (*lab, *serve
 	return l, s, nil
 }
 
-// clients are kept connections of one person.
+// clients are kept connections.
 type clients struct {
 	conns []*conn
 	body  []byte
 }
 
 func newClients(ctx context.Context, addr string, l *lab, n int) (*clients, error) {
+	return dialAll(ctx, addr, slices.Repeat([]string{l.admin.Bearer.Reveal()}, n), &l.seed)
+}
+
+// dialAll connects with each of the bearers, to answer approvals like the seed.
+func dialAll(ctx context.Context, addr string, bearers []string, seed *core.Approval) (*clients, error) {
 	body, err := json.Marshal(api.Resolve{
 		Kind: core.KindPlugin, Decision: core.DecisionAllowOnce,
-		OperationID: l.seed.Operation.ID, ArgumentsHash: l.seed.ArgumentsHash,
+		OperationID: seed.Operation.ID, ArgumentsHash: seed.ArgumentsHash,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("encode answer: %w", err)
 	}
 	c := &clients{body: body}
-	for range n {
-		one, err := dial(ctx, addr, l.admin.Bearer.Reveal())
+	for _, bearer := range bearers {
+		one, err := dial(ctx, addr, bearer)
 		if err != nil {
 			c.close()
 			return nil, err

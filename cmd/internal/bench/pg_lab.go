@@ -40,6 +40,10 @@ type pgLab struct {
 	people []core.Principal
 	pid    string // Of the server's first process.
 	next   int64  // Number of the next row.
+
+	bearers  []string // Of sessions, one of each of the people.
+	token    string   // Of a machine.
+	replicas int      // Started so far.
 }
 
 // openPG starts a server and opens the store, with so many people and one pending

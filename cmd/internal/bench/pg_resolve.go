@@ -35,12 +35,10 @@ func (b *bench) pgResolve(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, l.close()) }()
-	raw, err := l.newPgbench(b.Dir, "resolve", fmt.Sprintf(pgRawResolve, l.payload()))
+	raw, err := l.rawResolve(b.Dir, "resolve")
 	if err != nil {
 		return err
 	}
-	raw.fill = l.ready
-	raw.check = `SELECT count(*) FROM approvals WHERE id >= $1 AND id < $2 AND status <> 'pending'`
 	ours := &side{callers: manyCallers, guess: 3000, decide: l.decide, cpu: l.used, fill: func(ctx context.Context, n int) ([]string, error) {
 		first, err := l.ready(ctx, int64(n))
 		return pgIDs(first, n), err
@@ -54,6 +52,17 @@ func (b *bench) pgResolve(ctx context.Context) (err error) {
 	c, err := l.counts(ctx, l.deciding)
 	c.report(&b.report)
 	return err
+}
+
+// rawResolve is pgbench that decides.
+func (l *pgLab) rawResolve(dir, name string) (*pgbench, error) {
+	raw, err := l.newPgbench(dir, name, fmt.Sprintf(pgRawResolve, l.payload()))
+	if err != nil {
+		return nil, err
+	}
+	raw.fill = l.ready
+	raw.check = `SELECT count(*) FROM approvals WHERE id >= $1 AND id < $2 AND status <> 'pending'`
+	return raw, nil
 }
 
 // reportPair adds what stands beside a ratio.

@@ -18,6 +18,9 @@ type Postgres interface {
 var pgMeasures = [...]measure{
 	{"postgres-decide", onPostgres((*bench).pgResolve)},
 	{"postgres-ask", onPostgres((*bench).pgCreate)},
+	{"postgres-http", onPostgres((*bench).pgHTTP)},
+	{"postgres-redis", onPostgres((*bench).pgRedis)},
+	{"postgres-wake", onPostgres((*bench).pgWake)},
 	{"postgres-growth", onPostgres((*bench).pgGrowth)},
 }
 
