@@ -46,6 +46,8 @@ const (
 	stormShared = 9 // Chats beside the person's: ten messages for each approval.
 	stormFresh  = 5 // Approvals asked and decided meanwhile.
 	stormTarget = 1.2
+
+	answerTarget = time.Second
 )
 
 // storms are a burst on each platform, which the budgets stretch to a time at least.
@@ -149,5 +151,6 @@ func (r *stormRun) tell(to *report) {
 	to.add("  refused by the platform's limits", fmt.Sprintf("%d of %d", t.Refused, t.Requests), "0", judge(t.Refused == 0))
 	cards, most := sorted(r.cards), r.cardTarget()
 	to.add(fmt.Sprintf("  asking to the last of %d new cards, meanwhile", 1+stormShared), cards.String(), "max <= "+short(most), judge(cards.at(1) <= most))
-	to.add("  answer to a new decision, meanwhile", sorted(r.answers).String(), "", told)
+	answers := sorted(r.answers)
+	to.add("  answer to a new decision, meanwhile", answers.String(), "max <= 1s", judge(answers.at(1) <= answerTarget))
 }
