@@ -3,7 +3,9 @@ package postgres
 import (
 	"context"
 	"encoding/json"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -78,18 +80,47 @@ func (n node) walk(visit func(node)) {
 	}
 }
 
-// explain runs a statement and undoes it.
+// explain runs a statement as the store's sessions do, planned for parameters that
+// nobody knows yet, and undoes it.
 func explain(t *testing.T, s *Store, c record.Statement) node {
 	t.Helper()
 	tx, err := s.pool.Begin(t.Context())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, tx.Rollback(context.Background())) }()
-	var text string
-	err = tx.QueryRow(t.Context(), "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+s.texts.of(c.Query), append([]any{pgx.QueryExecModeExec}, c.Args...)...).Scan(&text)
+	_, err = tx.Exec(t.Context(), "PREPARE explained AS "+s.texts.of(c.Query))
 	require.NoError(t, err, c.Query)
+	run := "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE explained"
+	if len(c.Args) > 0 {
+		run += " (" + literals(t, c.Args) + ")"
+	}
+	var text string
+	require.NoError(t, tx.QueryRow(t.Context(), run, pgx.QueryExecModeSimpleProtocol).Scan(&text), c.Query)
+	_, err = tx.Exec(t.Context(), "DEALLOCATE explained")
+	require.NoError(t, err)
 	var plans []struct{ Plan node }
 	require.NoError(t, json.Unmarshal([]byte(text), &plans))
 	return plans[0].Plan
+}
+
+// literals are parameters in SQL.
+func literals(t *testing.T, args []any) string {
+	t.Helper()
+	list := make([]string, len(args))
+	for i, arg := range args {
+		switch v := reflect.Indirect(reflect.ValueOf(arg)); v.Kind() {
+		case reflect.Invalid:
+			list[i] = "NULL"
+		case reflect.String:
+			list[i] = "'" + strings.ReplaceAll(v.String(), "'", "''") + "'"
+		case reflect.Int, reflect.Int64:
+			list[i] = strconv.FormatInt(v.Int(), 10)
+		case reflect.Bool:
+			list[i] = strconv.FormatBool(v.Bool())
+		default:
+			require.Fail(t, "unknown parameter", "%T", arg)
+		}
+	}
+	return strings.Join(list, ", ")
 }
 
 // No hot statement reads a table that grows with retention from end to end. In a
