@@ -13,8 +13,6 @@ import (
 
 	"github.com/saysohq/sayso/channels/fakes/telegram"
 	"github.com/saysohq/sayso/cmd/internal/bench"
-	"github.com/saysohq/sayso/core/bus/redis/redisserver"
-	"github.com/saysohq/sayso/core/store/postgres/pgserver"
 )
 
 func main() {
@@ -28,6 +26,9 @@ func main() {
 }
 
 func run(ctx context.Context, args []string, out, faults io.Writer) error {
+	if len(args) > 0 && args[0] == parkCommand {
+		return park(ctx, args[1:])
+	}
 	o := bench.Options{Out: out}
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(faults)
@@ -53,14 +54,13 @@ func run(ctx context.Context, args []string, out, faults io.Writer) error {
 		started = append(started, s)
 		return messenger{s}, nil
 	}
-	o.Postgres = func(ctx context.Context, dir string, settings []string) (bench.Postgres, error) {
-		return pgserver.Start(ctx, pgserver.Options{Dir: dir, Durable: true, Settings: settings})
+	if err := fleet(&o); err != nil {
+		return err
 	}
 	o.Strict = startStrict
 	if *soak > 0 {
 		return bench.Soak(ctx, o, *soak)
 	}
-	o.Redis = func(ctx context.Context) (bench.Redis, error) { return redisserver.Start(ctx) }
 	return bench.Run(ctx, o)
 }
 

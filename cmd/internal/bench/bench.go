@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -33,6 +34,9 @@ type Options struct {
 	// Redis starts a private Redis server; nil leaves out the figures of replicas that
 	// tell each other.
 	Redis func(ctx context.Context) (Redis, error)
+	// Parker is a command that runs a Park in a process of its own; nil leaves out the
+	// figures of more callers than one process can be.
+	Parker func(ctx context.Context, p Park) *exec.Cmd
 	// Rows are the retained approvals up to which a fleet's database is grown; less than
 	// 1,000,000 means that.
 	Rows int

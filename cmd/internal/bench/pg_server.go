@@ -21,6 +21,7 @@ var pgMeasures = [...]measure{
 	{"postgres-http", onPostgres((*bench).pgHTTP)},
 	{"postgres-redis", onPostgres((*bench).pgRedis)},
 	{"postgres-wake", onPostgres((*bench).pgWake)},
+	{"postgres-idle", onPostgres((*bench).pgIdle)},
 	{"postgres-growth", onPostgres((*bench).pgGrowth)},
 }
 

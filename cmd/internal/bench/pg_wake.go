@@ -48,7 +48,7 @@ func (b *bench) pgWake(ctx context.Context) (err error) {
 		}
 		defer func() { err = errors.Join(err, at[i].close()) }()
 	}
-	w, err := l.wakeAcross(ctx, at[0], at[1], wakeWaits)
+	w, err := l.wakeAt(ctx, at[0], at[1], wakeWaits)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (b *bench) pgWake(ctx context.Context) (err error) {
 	if err := redis.Kill(); err != nil {
 		return err
 	}
-	if w, err = l.wakeAcross(ctx, at[0], at[1], wakeOut); err != nil {
+	if w, err = l.wakeAt(ctx, at[0], at[1], wakeOut); err != nil {
 		return err
 	}
 	b.report.add("  the same without Redis", w.sinceRecord.String(), "p99 <= 1.2s", judge(w.sinceRecord.at(0.99) <= wakeOutP99))
@@ -69,25 +69,27 @@ func (b *bench) pgWake(ctx context.Context) (err error) {
 // woken are the times of waiters.
 type woken struct{ sinceRecord, sinceAnswer, call latencies }
 
-// wakeAcross lets n callers wait at one replica and decides what they wait for at
-// another, in the rhythm of the rate.
-func (l *pgLab) wakeAcross(ctx context.Context, deciding, waiting *server, n int) (w woken, err error) {
+// wakeAt lets n callers wait at one replica and decides what they wait for at another.
+func (l *pgLab) wakeAt(ctx context.Context, deciding, waiting *server, n int) (w woken, err error) {
 	first, err := l.ready(ctx, int64(n))
 	if err != nil {
 		return w, err
 	}
 	conns, err := l.waitAt(ctx, waiting.addr, first, n)
-	defer func() {
-		for _, c := range conns {
-			c.close()
-		}
-	}()
+	defer closeAll(conns)
 	if err != nil {
 		return w, err
 	}
 	if err := waiting.settle(ctx); err != nil {
 		return w, err
 	}
+	return l.wakeAcross(ctx, deciding, conns, first)
+}
+
+// wakeAcross decides at a replica what callers wait for elsewhere, in the rhythm of the
+// rate.
+func (l *pgLab) wakeAcross(ctx context.Context, deciding *server, conns []*conn, first int64) (w woken, err error) {
+	n := len(conns)
 	c, err := l.answering(ctx, deciding.addr)
 	if err != nil {
 		return w, err
