@@ -54,6 +54,11 @@ soak: ## Bursts within the budgets as shipped, on all messengers at once, some 1
 bench-growth: build ## Grow a fleet's database to 10 million retained approvals and count what work costs then; some ten minutes, 30 GB of disk.
 	CGO_ENABLED=0 $(GO) run ./cmd/bench --sayso $(BIN) --only postgres-growth --rows 10000000 $(BENCH)
 
+.PHONY: faults
+faults: build ## Let every part of a fleet fail while 2,000 questions are answered, and check what was promised, at most 45 minutes; FAULTS='--only kill --count 100'.
+	CGO_ENABLED=0 $(GO) build -o bin/faults ./cmd/faults
+	./bin/faults --sayso $(BIN) $(FAULTS)
+
 .PHONY: fuzz
 fuzz: ## Fuzz every target for FUZZTIME each (default 20s).
 	@.ci/fuzz

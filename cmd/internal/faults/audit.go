@@ -69,10 +69,10 @@ func (a *audit) run(ctx context.Context) (err error) {
 // Statements that count what is left to be done.
 const (
 	sqlLeft = `SELECT (SELECT count(*) FROM approvals WHERE status = 'pending') AS pending,
-		(SELECT count(*) FROM deliveries WHERE state <> 'closed' OR due_at IS NOT NULL OR unsettled) AS cards,
+		(SELECT count(*) FROM deliveries WHERE state <> 'closed' OR due_at IS NOT NULL) AS cards,
 		(SELECT count(*) FROM events WHERE seq IS NULL) AS events`
 	sqlLate = `UPDATE deliveries SET lease_until = least(lease_until, created_at), settle_at = least(settle_at, created_at),
-		due_at = least(due_at, created_at) WHERE state <> 'closed' OR unsettled`
+		due_at = least(due_at, created_at) WHERE state <> 'closed'`
 )
 
 // convergeLimit is how long the last card may take after the last fault: the lease of a

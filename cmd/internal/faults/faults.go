@@ -106,7 +106,7 @@ func Run(ctx context.Context, o Options) error {
 			fmt.Fprintf(o.Out, "%-18s %v\n", f.name, err)
 			continue
 		}
-		c.report(o.Out, &got, time.Since(one))
+		c.report(o.Out, &got, time.Since(one), err)
 		if err != nil {
 			return fmt.Errorf("%s (%s): %w", f.name, f.does, err)
 		}

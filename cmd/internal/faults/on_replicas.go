@@ -10,17 +10,23 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/saysohq/sayso/channels/fakes"
 )
 
 // killed kills a replica at random and starts it again, as often as was asked for.
+// Every third kill waits until a call to a messenger is under way.
 func killed(ctx context.Context, c *campaign) error {
-	kills := 0
-	defer func() { c.note("killed %d times", kills) }()
+	kills, caught := 0, 0
+	defer func() { c.note("killed %d times, %d of them with a call to a messenger under way", kills, caught) }()
 	for kills < c.o.Kills {
 		if !c.during(ctx, 0, c.fault.perTurn/2) && c.aborted() {
 			return nil
 		}
 		r := c.pick()
+		if c.random.IntN(3) == 0 && c.catch(ctx) {
+			caught++
+		}
 		r.kill()
 		kills++
 		if err := r.start(); err != nil {
@@ -35,6 +41,27 @@ func killed(ctx context.Context, c *campaign) error {
 		}
 	}
 	return nil
+}
+
+// catchLimit is how long a call is waited for.
+const catchLimit = 500 * time.Millisecond
+
+// catch keeps the next card or edit on its way on one messenger, and reports whether
+// there was one. Whose it is, is left to chance.
+func (c *campaign) catch(ctx context.Context) bool {
+	scripts := c.town.scripts()
+	ops := []fakes.Op{fakes.OpSend, fakes.OpEdit}
+	held := scripts[c.random.IntN(len(scripts))].Add(fakes.Fault{Kind: fakes.FaultHold, Op: ops[c.random.IntN(len(ops))]})
+	select {
+	case <-held.Hit():
+		// Of a replica that lives it goes on once the other one is dead.
+		time.AfterFunc(catchLimit, held.Release)
+		return true
+	case <-ctx.Done():
+	case <-time.After(catchLimit):
+	}
+	held.Release() // Whoever meets it later is not kept.
+	return false
 }
 
 // pastLease is longer than a lease of the fleet's jobs.

@@ -162,7 +162,7 @@ func messengersFail(ctx context.Context, c *campaign) error {
 		fakes.FaultRateLimit, fakes.FaultServerError, fakes.FaultUndecodable, fakes.FaultHollow,
 		fakes.FaultResetBefore, fakes.FaultResetAfter,
 	}
-	scripts := []*fakes.Script{&c.town.telegram.Script, &c.town.slack.Script, &c.town.discord.Script}
+	scripts := c.town.scripts()
 	times := 0
 	defer func() { c.note("failed %d times", times) }()
 	for c.during(ctx, 500*time.Millisecond, 2*time.Second) {

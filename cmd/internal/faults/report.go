@@ -16,9 +16,12 @@ import (
 const mostShown = 20
 
 // report prints one fault's summary.
-func (c *campaign) report(w io.Writer, got *counts, took time.Duration) {
+func (c *campaign) report(w io.Writer, got *counts, took time.Duration, failed error) {
 	verdict := "survived"
-	if len(c.found) > 0 {
+	switch {
+	case failed != nil:
+		verdict = "BROKEN OFF"
+	case len(c.found) > 0:
 		verdict = fmt.Sprintf("%d VIOLATIONS", len(c.found))
 	}
 	fmt.Fprintf(w, "%-18s %s: %d questions in %s, last card %s later, %s in all\n", c.fault.name, verdict, len(c.stories),

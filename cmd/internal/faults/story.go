@@ -119,6 +119,10 @@ func (s *story) claimEarly(ctx context.Context, t *town) {
 	}
 }
 
+// longestThought is the longest that somebody thinks before they answer. Without a
+// thought most questions were decided before any card was there.
+const longestThought = time.Second
+
 // tries is how often a person who was not answered does the same again, before they
 // take the API.
 const tries = 2
@@ -128,6 +132,9 @@ func (s *story) decide(ctx context.Context, t *town, c *cards) error {
 	n := 1
 	if s.chance(shareContested) {
 		n = 2
+	}
+	if pause(ctx, time.Duration(s.random.Int64N(int64(longestThought)))) != nil {
+		return errUnfinished
 	}
 	answers := make(chan []attempt, n)
 	undecided, decided := context.WithCancel(ctx) // For whoever still waits for a card to be pressed.

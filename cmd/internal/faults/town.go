@@ -17,6 +17,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/saysohq/sayso/channels/fakes"
 	"github.com/saysohq/sayso/channels/fakes/discord"
 	"github.com/saysohq/sayso/channels/fakes/slack"
 	"github.com/saysohq/sayso/channels/fakes/telegram"
@@ -263,9 +264,14 @@ func (t *town) listening(ctx context.Context) error {
 	return errors.Join(polled, t.slack.AwaitConnections(ctx, slackConnections*len(t.replicas)), t.discord.AwaitListening(ctx, 1))
 }
 
+// scripts are what the messengers are told to do wrong.
+func (t *town) scripts() []*fakes.Script {
+	return []*fakes.Script{&t.telegram.Script, &t.slack.Script, &t.discord.Script}
+}
+
 // heal ends all faults: lines carry, messengers behave, servers and replicas run.
 func (t *town) heal(ctx context.Context) error {
-	for _, script := range []interface{ Clear() }{&t.telegram.Script, &t.slack.Script, &t.discord.Script} {
+	for _, script := range t.scripts() {
 		script.Clear()
 	}
 	for _, r := range t.replicas {
