@@ -44,7 +44,9 @@ type Approvals interface {
 type Grants interface {
 	// Claim takes the grant. The same token again is the same success. Errors,
 	// each with the current row: ErrNotFound (unknown, or another runtime's),
-	// ErrNotClaimable, ErrAlreadyClaimed, ErrStaleEpoch, ErrRunAborted. A wrong
+	// ErrNotClaimable, ErrAlreadyClaimed, ErrStaleEpoch, ErrRunAborted,
+	// ErrPolicyChanged (an automatic grant whose rule was removed or has expired, or
+	// whose agent has another mode since; it lapses). A wrong
 	// ActionHash from its own runtime voids the grant and returns ErrNotClaimable.
 	Claim(ctx context.Context, c Claim) (Approval, error)
 	// Report records what happened under the claim. The same report again is the
@@ -93,6 +95,9 @@ type NewApproval struct {
 	// OnlyExisting makes no row: it finds the one that the id or key stands for, and
 	// is ErrNotFound where a new one would be made.
 	OnlyExisting bool
+	// Policy is what the evaluation relied on; nil for one without modes and rules. A
+	// grant under a rule needs it.
+	Policy *PolicyGuard
 }
 
 // Created is the answer of Create.
@@ -170,6 +175,9 @@ type Decide struct {
 	// Seen is the row as the caller has just read it, or nil. A row changes with its
 	// revision only, so a store need not decode again what has not moved on.
 	Seen *Approval
+	// Rule is what allow-always makes, in the same transaction: whoever loses makes
+	// none. Its Runtime, Agent and ApprovalID are those of the approval. Nil for none.
+	Rule *NewRule
 }
 
 // Guard is the authority that must still hold inside the write. The zero Guard
@@ -236,6 +244,10 @@ type RegisterInstance struct {
 	Runtime  string
 	Instance string
 	BootID   string
+	// Facts are what the runtime attests of this instance, such as its sandbox (R69):
+	// at most MaxFacts. They hold for the calls of this boot, until a newer one
+	// registers; registering again replaces them.
+	Facts map[string]string
 }
 
 // Instance is a registered instance of a runtime.

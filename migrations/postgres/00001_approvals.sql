@@ -150,6 +150,7 @@ CREATE TABLE instances (
     epoch         bigint NOT NULL CHECK (epoch >= 1),
     boot_id       text COLLATE "C" NOT NULL,
     registered_at bigint NOT NULL,
+    facts         text COLLATE "C" NOT NULL DEFAULT '', -- What the runtime attests of it, as JSON; '' for nothing.
     PRIMARY KEY (runtime, name, epoch),
     UNIQUE (runtime, name, boot_id)
 );
@@ -162,6 +163,75 @@ CREATE TABLE runs (
     PRIMARY KEY (runtime, id)
 );
 CREATE INDEX runs_age ON runs (created_at) WHERE aborted_at = 0;
+
+-- What people set of agents. Every change of an agent's mode or rules raises its
+-- generation and leaves a row of policy_changes under it.
+
+CREATE TABLE agents (
+    runtime       text COLLATE "C" NOT NULL CHECK (runtime <> ''),
+    name          text COLLATE "C" NOT NULL,
+    mode          text COLLATE "C" NOT NULL DEFAULT '' CHECK (mode IN ('', 'before-anything-outside', 'before-everything', 'only-money-and-deletes')),
+    mode_revision bigint NOT NULL DEFAULT 0,
+    mode_since    bigint NOT NULL DEFAULT 0, -- The generation that the mode came with.
+    generation    bigint NOT NULL CHECK (generation >= 1),
+    updated_at    bigint NOT NULL,
+    PRIMARY KEY (runtime, name)
+);
+
+CREATE TABLE rules (
+    id                text COLLATE "C" PRIMARY KEY CHECK (id <> ''),
+    runtime           text COLLATE "C" NOT NULL CHECK (runtime <> ''),
+    agent             text COLLATE "C" NOT NULL,
+    tool              text COLLATE "C" NOT NULL CHECK (tool <> ''),
+    operation         text COLLATE "C" NOT NULL DEFAULT '',
+    scope             text COLLATE "C" NOT NULL CHECK (scope IN ('recipient', 'host', 'operation', 'tool')),
+    value             text COLLATE "C" NOT NULL DEFAULT '',
+    class             text COLLATE "C" NOT NULL CHECK (class IN ('write', 'send', 'money')),
+    label             text COLLATE "C" NOT NULL DEFAULT '',
+    policy_digest     text COLLATE "C" NOT NULL DEFAULT '',
+    policy_generation bigint NOT NULL,
+    approval_id       text COLLATE "C" NOT NULL DEFAULT '',
+    created_by        text COLLATE "C" NOT NULL CHECK (created_by <> ''),
+    created_name      text COLLATE "C" NOT NULL DEFAULT '',
+    created_at        bigint NOT NULL,
+    expires_at        bigint NOT NULL DEFAULT 0,
+    uses_allowed      bigint NOT NULL DEFAULT 0 CHECK (uses_allowed >= 0),
+    uses              bigint NOT NULL DEFAULT 0,
+    last_used_at      bigint NOT NULL DEFAULT 0,
+    removed_at        bigint NOT NULL DEFAULT 0,
+    removed_by        text COLLATE "C" NOT NULL DEFAULT '',
+    removed_name      text COLLATE "C" NOT NULL DEFAULT '',
+    CONSTRAINT value_unless_whole_tool CHECK ((scope = 'tool') = (value = '') AND (scope <> 'tool' OR operation = '')),
+    CONSTRAINT money_is_switched_in_the_list CHECK ((class = 'money') = (approval_id = '') AND (class <> 'money' OR scope = 'tool')),
+    CONSTRAINT expires_after_its_making CHECK (expires_at = 0 OR expires_at > created_at),
+    CONSTRAINT never_overused CHECK (uses >= 0 AND (uses_allowed = 0 OR uses <= uses_allowed))
+);
+CREATE INDEX rules_live ON rules (runtime, agent, id) WHERE removed_at = 0;
+CREATE INDEX rules_history ON rules (created_at, id);
+CREATE UNIQUE INDEX rules_card ON rules (approval_id) WHERE approval_id <> '';
+
+CREATE TABLE policy_changes (
+    runtime     text COLLATE "C" NOT NULL,
+    agent       text COLLATE "C" NOT NULL,
+    generation  bigint NOT NULL,
+    kind        text COLLATE "C" NOT NULL CHECK (kind IN ('mode-set', 'rule-made', 'rule-removed', 'rule-spent', 'restored')),
+    rule_id     text COLLATE "C" NOT NULL DEFAULT '',
+    mode_before text COLLATE "C" NOT NULL DEFAULT '',
+    mode_after  text COLLATE "C" NOT NULL DEFAULT '',
+    by_id       text COLLATE "C" NOT NULL DEFAULT '',
+    by_name     text COLLATE "C" NOT NULL DEFAULT '',
+    created_at  bigint NOT NULL,
+    PRIMARY KEY (runtime, agent, generation)
+);
+CREATE INDEX policy_changes_age ON policy_changes (created_at);
+
+-- Declined actions that a person let be asked again.
+CREATE TABLE reopened (
+    approval_id text COLLATE "C" PRIMARY KEY CHECK (approval_id <> ''),
+    by_id       text COLLATE "C" NOT NULL CHECK (by_id <> ''),
+    by_name     text COLLATE "C" NOT NULL DEFAULT '',
+    created_at  bigint NOT NULL
+);
 
 -- The record. Lists are JSON. The checks repeat the rules of the decoder, so that
 -- a tuple which the state machine cannot produce is not even written.
@@ -287,6 +357,8 @@ CREATE INDEX approvals_pending_list ON approvals (runtime, created_at, id, expir
 CREATE INDEX approvals_pending_newest ON approvals (created_at, id) WHERE status = 'pending';
 CREATE INDEX approvals_unclaimed ON approvals (claim_by) WHERE execution = 'unclaimed';
 CREATE INDEX approvals_claimed ON approvals (outcome_by) WHERE execution = 'claimed';
+-- Declines that still answer the same action, by step 3 of the policy.
+CREATE INDEX approvals_declined ON approvals (runtime, agent, action_hash, resolved_at) WHERE status = 'denied' AND reason = 'user';
 CREATE INDEX approvals_run ON approvals (runtime, run_id, created_at) WHERE run_id <> '';
 
 CREATE TABLE approval_details (
@@ -303,7 +375,7 @@ CREATE TABLE spent_ids (
 -- The outbox. An event is written without a number, in the transaction of its
 -- change; a sequencer numbers what is visible, without gaps, and fills `previous`.
 CREATE TABLE events (
-    seq         bigint UNIQUE, -- NULL until it is numbered.
+    seq         bigint, -- NULL until it is numbered.
     approval_id text COLLATE "C" NOT NULL,
     revision    bigint NOT NULL,
     type        text COLLATE "C" NOT NULL,
@@ -314,6 +386,7 @@ CREATE TABLE events (
     payload     json NOT NULL,
     PRIMARY KEY (approval_id, revision, type)
 );
+CREATE UNIQUE INDEX events_number ON events (seq) WHERE seq IS NOT NULL;
 CREATE INDEX events_unnumbered ON events (created_at, approval_id, revision) WHERE seq IS NULL;
 
 -- The ledger. `destination` is as asked for; `address` as resolved, NULL before:
@@ -411,6 +484,10 @@ DROP TABLE events;
 DROP TABLE spent_ids;
 DROP TABLE approval_details;
 DROP TABLE approvals;
+DROP TABLE reopened;
+DROP TABLE policy_changes;
+DROP TABLE rules;
+DROP TABLE agents;
 DROP TABLE runs;
 DROP TABLE instances;
 DROP TABLE prompts;

@@ -147,6 +147,7 @@ CREATE TABLE instances (
     epoch         INTEGER NOT NULL CHECK (epoch >= 1),
     boot_id       TEXT    NOT NULL,
     registered_at INTEGER NOT NULL,
+    facts         TEXT    NOT NULL DEFAULT '', -- What the runtime attests of it, as JSON; '' for nothing.
     PRIMARY KEY (runtime, name, epoch),
     UNIQUE (runtime, name, boot_id)
 ) STRICT, WITHOUT ROWID;
@@ -159,6 +160,75 @@ CREATE TABLE runs (
     PRIMARY KEY (runtime, id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX runs_age ON runs (created_at) WHERE aborted_at = 0;
+
+-- What people set of agents. Every change of an agent's mode or rules raises its
+-- generation and leaves a row of policy_changes under it.
+
+CREATE TABLE agents (
+    runtime       TEXT    NOT NULL CHECK (runtime <> ''),
+    name          TEXT    NOT NULL,
+    mode          TEXT    NOT NULL DEFAULT '' CHECK (mode IN ('', 'before-anything-outside', 'before-everything', 'only-money-and-deletes')),
+    mode_revision INTEGER NOT NULL DEFAULT 0,
+    mode_since    INTEGER NOT NULL DEFAULT 0, -- The generation that the mode came with.
+    generation    INTEGER NOT NULL CHECK (generation >= 1),
+    updated_at    INTEGER NOT NULL,
+    PRIMARY KEY (runtime, name)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE rules (
+    id                TEXT    PRIMARY KEY CHECK (id <> ''),
+    runtime           TEXT    NOT NULL CHECK (runtime <> ''),
+    agent             TEXT    NOT NULL,
+    tool              TEXT    NOT NULL CHECK (tool <> ''),
+    operation         TEXT    NOT NULL DEFAULT '',
+    scope             TEXT    NOT NULL CHECK (scope IN ('recipient', 'host', 'operation', 'tool')),
+    value             TEXT    NOT NULL DEFAULT '',
+    class             TEXT    NOT NULL CHECK (class IN ('write', 'send', 'money')),
+    label             TEXT    NOT NULL DEFAULT '',
+    policy_digest     TEXT    NOT NULL DEFAULT '',
+    policy_generation INTEGER NOT NULL,
+    approval_id       TEXT    NOT NULL DEFAULT '',
+    created_by        TEXT    NOT NULL CHECK (created_by <> ''),
+    created_name      TEXT    NOT NULL DEFAULT '',
+    created_at        INTEGER NOT NULL,
+    expires_at        INTEGER NOT NULL DEFAULT 0,
+    uses_allowed      INTEGER NOT NULL DEFAULT 0 CHECK (uses_allowed >= 0),
+    uses              INTEGER NOT NULL DEFAULT 0,
+    last_used_at      INTEGER NOT NULL DEFAULT 0,
+    removed_at        INTEGER NOT NULL DEFAULT 0,
+    removed_by        TEXT    NOT NULL DEFAULT '',
+    removed_name      TEXT    NOT NULL DEFAULT '',
+    CONSTRAINT value_unless_whole_tool CHECK ((scope = 'tool') = (value = '') AND (scope <> 'tool' OR operation = '')),
+    CONSTRAINT money_is_switched_in_the_list CHECK ((class = 'money') = (approval_id = '') AND (class <> 'money' OR scope = 'tool')),
+    CONSTRAINT expires_after_its_making CHECK (expires_at = 0 OR expires_at > created_at),
+    CONSTRAINT never_overused CHECK (uses >= 0 AND (uses_allowed = 0 OR uses <= uses_allowed))
+) STRICT, WITHOUT ROWID;
+CREATE INDEX rules_live ON rules (runtime, agent, id) WHERE removed_at = 0;
+CREATE INDEX rules_history ON rules (created_at, id);
+CREATE UNIQUE INDEX rules_card ON rules (approval_id) WHERE approval_id <> '';
+
+CREATE TABLE policy_changes (
+    runtime     TEXT    NOT NULL,
+    agent       TEXT    NOT NULL,
+    generation  INTEGER NOT NULL,
+    kind        TEXT    NOT NULL CHECK (kind IN ('mode-set', 'rule-made', 'rule-removed', 'rule-spent', 'restored')),
+    rule_id     TEXT    NOT NULL DEFAULT '',
+    mode_before TEXT    NOT NULL DEFAULT '',
+    mode_after  TEXT    NOT NULL DEFAULT '',
+    by_id       TEXT    NOT NULL DEFAULT '',
+    by_name     TEXT    NOT NULL DEFAULT '',
+    created_at  INTEGER NOT NULL,
+    PRIMARY KEY (runtime, agent, generation)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX policy_changes_age ON policy_changes (created_at);
+
+-- Declined actions that a person let be asked again.
+CREATE TABLE reopened (
+    approval_id TEXT    PRIMARY KEY CHECK (approval_id <> ''),
+    by_id       TEXT    NOT NULL CHECK (by_id <> ''),
+    by_name     TEXT    NOT NULL DEFAULT '',
+    created_at  INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 
 -- The record. Lists are JSON. The checks repeat the rules of the decoder, so that
 -- a tuple which the state machine cannot produce is not even written.
@@ -289,6 +359,8 @@ CREATE INDEX approvals_pending_expiry ON approvals (expires_at) WHERE status = '
 CREATE INDEX approvals_pending_list ON approvals (runtime, created_at, id, expires_at) WHERE status = 'pending';
 CREATE INDEX approvals_unclaimed ON approvals (claim_by) WHERE execution = 'unclaimed';
 CREATE INDEX approvals_claimed ON approvals (outcome_by) WHERE execution = 'claimed';
+-- Declines that still answer the same action, by step 3 of the policy.
+CREATE INDEX approvals_declined ON approvals (runtime, agent, action_hash, resolved_at) WHERE status = 'denied' AND reason = 'user';
 CREATE INDEX approvals_run ON approvals (runtime, run_id, created_at) WHERE run_id <> '';
 
 CREATE TABLE approval_details (
@@ -413,6 +485,10 @@ DROP TABLE events;
 DROP TABLE spent_ids;
 DROP TABLE approval_details;
 DROP TABLE approvals;
+DROP TABLE reopened;
+DROP TABLE policy_changes;
+DROP TABLE rules;
+DROP TABLE agents;
 DROP TABLE runs;
 DROP TABLE instances;
 DROP TABLE prompts;

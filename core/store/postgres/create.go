@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -41,8 +42,8 @@ const (
 
 // newCreate writes the statement that makes a row out of values whose times count
 // from the moment of writing. Behind the columns come the limit, the channels,
-// accounts and addresses of the planned cards, the floor of the clock, and whether
-// nobody else asks for the runtime meanwhile.
+// accounts and addresses of the planned cards, the floor of the clock, whether nobody
+// else asks for the runtime meanwhile, and what the evaluation relied on.
 func newCreate(clock string, t *record.Table) create {
 	names, types := t.Columns()
 	at := make(map[string]string, len(names))
@@ -70,6 +71,7 @@ func newCreate(clock string, t *record.Table) create {
 		"(" + at["instance"] + " = '' OR " + at["epoch"] + " = (SELECT coalesce(max(i.epoch), 0) FROM instances i WHERE i.runtime = " +
 			at["runtime"] + " AND i.name = " + at["instance"] + "))",
 		withinLimit(at["runtime"], more(1, "bigint"), more(6, "boolean")),
+		reliesOn(at["runtime"], at["agent"], more(7, "bigint"), more(8, "text")),
 		"(cardinality(" + more(4, "text[]") + ") = 0 OR NOT EXISTS (SELECT 1 FROM chat_aliases m JOIN unnest(" + more(2, "text[]") + ", " +
 			more(3, "text[]") + ", " + more(4, "text[]") + ") AS p (channel, account, address)" +
 			" ON m.channel = p.channel AND m.account = p.account AND m.address = p.address))",
@@ -143,7 +145,7 @@ func (s *Store) request(c core.NewApproval) (d *request, open bool, err error) {
 	if d.a.IdempotencyKey != "" {
 		d.a.KeyGeneration = 1
 	}
-	if c.OnlyExisting || d.a.Supersedes != "" || d.cards.repeats || record.Bounded(&c) != nil || record.Stamp(&d.a, c, provisional) != nil {
+	if c.OnlyExisting || d.a.Supersedes != "" || d.a.StickyOf != "" || d.cards.repeats || record.Bounded(&c) != nil || record.Stamp(&d.a, c, provisional) != nil {
 		return nil, false, nil
 	}
 	if d.row, err = s.countFromNow(&d.a); err != nil {
@@ -169,7 +171,8 @@ func (s *Store) insert(ctx context.Context, d *request, alone bool) (at core.Mil
 		at = 0
 		b := &pgx.Batch{}
 		s.queueParents(b, d, alone)
-		b.Queue(s.sql.insert, append(d.row[:len(d.row):len(d.row)], s.floor.get(), alone)...).Query(func(rows pgx.Rows) error {
+		generation, rule := reliedOn(d.Policy)
+		b.Queue(s.sql.insert, append(slices.Clip(d.row), s.floor.get(), alone, generation, rule)...).Query(func(rows pgx.Rows) error {
 			return each(rows, func(scan record.Row) error { return scan((*int64)(&at)) })
 		})
 		if d.Detail.Text != "" || d.Detail.Omitted > 0 {
@@ -178,6 +181,9 @@ func (s *Store) insert(ctx context.Context, d *request, alone bool) (at core.Mil
 		if d.a.Status == core.StatusPending && len(d.Deliveries) > 0 {
 			p := &d.cards
 			b.Queue(sqlAddDeliveries, d.a.ID, p.ids, p.channels, p.accounts, p.destinations, p.people, p.addresses, p.after, int64(core.GiveUpAfter))
+		}
+		if rule != "" {
+			b.Queue(sqlCountUse, d.a.ID, rule)
 		}
 		b.Queue(sqlAddEvent, d.a.ID, string(core.EventOf(d.a.Status, d.a.Origin)), d.before, d.after)
 		return s.sendAll(ctx, b)
@@ -201,12 +207,15 @@ func (s *Store) countFromNow(a *core.Approval) ([]any, error) {
 	return s.Table().Values(&from)
 }
 
-// queueParents locks what the row relies on: the instance, then the run, then the
-// number of open questions.
+// queueParents locks what the row relies on: the policy, the instance, the run, then
+// the number of open questions.
 func (s *Store) queueParents(b *pgx.Batch, d *request, alone bool) {
 	a := &d.a
 	if s.pooled {
 		b.Queue(sqlDurable)
+	}
+	if d.Policy != nil {
+		b.Queue(sqlSharePolicy, record.PolicyName(a.Runtime, a.Agent))
 	}
 	if a.Instance != "" {
 		b.Queue(sqlHoldInstance, record.LockName("instance", a.Runtime, a.Instance))

@@ -170,6 +170,9 @@ func (s *Store) batch(d core.Decide, seen *core.Approval) (parts, error) {
 	record.End(&to, d.To, d.AttemptID, seen.CreatedAt)
 	record.End(&expired, record.Expiry(), "", seen.ExpiresAt)
 	to.Revision, expired.Revision = seen.Revision+1, seen.Revision+1
+	if err := record.RuleFits(&d, seen); err != nil {
+		return parts{}, err
+	}
 	if !d.To.Status.Terminal() || d.To.Status == core.StatusExpired || to.Check() != nil {
 		return parts{}, core.ErrInvalid
 	}
@@ -218,16 +221,22 @@ func (s *Store) send(ctx context.Context, d core.Decide, seen *core.Approval, p 
 	if s.pooled {
 		b.Queue(sqlDurable)
 	}
+	queuePolicy(b, &d)
 	if d.Guard.PersonID != "" {
 		b.Queue(sqlHoldPerson, d.Guard.PersonID)
 	}
 	held, ended := s.queueRow(b, seen, s.sql.hold, d.ID), s.queueRow(b, seen, s.sql.end, append(p.end, s.floor.get())...)
 	b.Queue(s.sql.tell, p.event...)
+	queueRule(b, &d)
 	if d.AnswerDelay > 0 && d.To.DeliveryID != "" {
 		b.Queue(s.sql.await, d.ID, d.To.DeliveryID, int64(d.AnswerDelay))
 	}
 	// The commit is behind the last answer: until here nothing is believed.
-	if err := batchError(c.SendBatch(own, b).Close()); err != nil {
+	err = c.SendBatch(own, b).Close()
+	if d.Rule != nil && stateOf(err) == stateUnique { // The rule's id was used before: the long way says so.
+		return core.Decided{}, errMoved
+	}
+	if err := batchError(err); err != nil {
 		return core.Decided{}, err
 	}
 	row := held

@@ -4,7 +4,7 @@
 //
 // The story: [Run] opens a fresh store for every subtest and walks area by area
 // (create, decide, grants, runs, maintenance, lists, deliveries, routes, adoption,
-// people, codes, leases, hygiene), then lets real goroutines race for one row.
+// people, codes, rules, modes, declines, leases, hygiene), then lets real goroutines race for one row.
 // [RunModel] lets a random walk of commands, clock jumps and restarts run against
 // a small model of the record and compares every row after every step.
 //

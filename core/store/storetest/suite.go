@@ -34,6 +34,10 @@ type Store struct {
 	core.Keys
 	core.Sequence
 	core.Restoration
+	core.Rules
+	core.AgentSettings
+	core.Policies
+	core.Declines
 	Leases core.Leases
 	// Exclusive is true where one process holds the store at a time: whoever opens
 	// it knows that the holders of all leases in it are gone.
@@ -116,12 +120,15 @@ func Run(t *testing.T, open Factory) {
 		{"access", accessSpecs()},
 		{"codes", codeSpecs()},
 		{"prompts", promptSpecs()},
+		{"rules", ruleSpecs()},
+		{"policy", policySpecs()},
 		{"restore", restoreSpecs()},
 		{"leases", leaseSpecs()},
 		{"sequence", sequenceSpecs()},
 		{"hygiene", hygieneSpecs()},
 		{"races", raceSpecs()},
 		{"races with time", timeRaceSpecs()},
+		{"policy races", policyRaceSpecs()},
 		{"delivery races", deliveryRaceSpecs()},
 	}
 	for _, area := range areas {

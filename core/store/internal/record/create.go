@@ -27,10 +27,8 @@ func (t *tx) create(c core.NewApproval) (core.Created, error) {
 	if err := Bounded(&c); err != nil {
 		return core.Created{}, err
 	}
-	if a.Instance != "" {
-		if err := t.holdName(Share, "instance", a.Runtime, a.Instance); err != nil {
-			return core.Created{}, err
-		}
+	if err := t.holdGrounds(&c); err != nil {
+		return core.Created{}, err
 	}
 	if err := t.admit(&a); err != nil {
 		return core.Created{}, err
@@ -41,7 +39,7 @@ func (t *tx) create(c core.NewApproval) (core.Created, error) {
 			return core.Created{}, err
 		}
 	}
-	if err := t.hold(sqlHoldPredecessors, a.ID, a.Supersedes, a.Runtime, a.IdempotencyKey); err != nil {
+	if err := t.hold(sqlHoldPredecessors, a.ID, a.Supersedes, a.Runtime, a.IdempotencyKey, a.StickyOf); err != nil {
 		return core.Created{}, err
 	}
 	existing, err := t.existing(&a)
@@ -56,6 +54,11 @@ func (t *tx) create(c core.NewApproval) (core.Created, error) {
 			return core.Created{}, err
 		}
 	}
+	if c.Policy != nil {
+		if err := t.relies(c.Policy, &a); err != nil {
+			return core.Created{}, err
+		}
+	}
 	hints, err := t.supersede(&a)
 	if err != nil {
 		return core.Created{}, err
@@ -65,6 +68,25 @@ func (t *tx) create(c core.NewApproval) (core.Created, error) {
 		return core.Created{}, err
 	}
 	return core.Created{Approval: a, Hints: hints}, nil
+}
+
+// holdGrounds locks what a request relies on and no row stands for: its agent's policy,
+// then its instance.
+func (t *tx) holdGrounds(c *core.NewApproval) error {
+	a := &c.Approval
+	if c.Policy != nil {
+		strength, err := t.ruleStrength(c.Policy)
+		if err != nil {
+			return err
+		}
+		if err := t.holdPolicy(strength, a.Runtime, a.Agent); err != nil {
+			return err
+		}
+	}
+	if a.Instance == "" {
+		return nil
+	}
+	return t.holdName(Share, "instance", a.Runtime, a.Instance)
 }
 
 // Bounded checks what the record's own check does not know about.
@@ -79,7 +101,7 @@ func Bounded(c *core.NewApproval) error {
 	case len(c.Approval.Reviewers) > core.MaxReviewers:
 		return core.Invalid("reviewers", "must be at most %d people", core.MaxReviewers)
 	}
-	return nil
+	return guarded(c)
 }
 
 // admit registers the run, then checks run and epoch: neither an aborted run nor

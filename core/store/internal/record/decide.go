@@ -36,7 +36,7 @@ type foreseen struct {
 // statements of their own.
 func (s *Store) foresee(d core.Decide) (f foreseen, err error) {
 	if s.rows.Locks || d.Seen == nil || d.Seen.ID != d.ID || d.Seen.Status != core.StatusPending ||
-		d.Adopt != nil || !d.To.Status.Terminal() {
+		d.Adopt != nil || !d.To.Status.Terminal() || RuleFits(&d, d.Seen) != nil {
 		return f, nil
 	}
 	a := *d.Seen
@@ -51,6 +51,11 @@ func (t *tx) decide(d core.Decide, f foreseen) (core.Decided, error) {
 	if f.possible && !d.Seen.Due(t.now) {
 		if a, done, err := t.decideAsSeen(d, f.event); done || err != nil {
 			return core.Decided{Approval: a, Applied: done}, err
+		}
+	}
+	if d.Rule != nil { // The policy is locked before the person.
+		if err := t.holdPolicy(Update, d.Rule.Rule.Runtime, d.Rule.Rule.Agent); err != nil {
+			return core.Decided{}, err
 		}
 	}
 	refusal := t.guard(d.Guard) // The person is locked before the approval.
@@ -82,7 +87,13 @@ func (t *tx) decide(d core.Decide, f foreseen) (core.Decided, error) {
 		}
 		d.To.DeliveryID = id
 	}
+	if err := RuleFits(&d, &a); err != nil {
+		return core.Decided{}, err
+	}
 	err = t.end(&a, d.To, d.AttemptID)
+	if err == nil {
+		err = t.ownRule(d)
+	}
 	if err == nil {
 		err = t.awaitAnswerOf(d)
 	}
@@ -107,9 +118,21 @@ func (t *tx) decideAsSeen(d core.Decide, event string) (a core.Approval, done bo
 		return core.Approval{}, false, err
 	}
 	if err = t.tell(&a, core.EventOf(a.Status, a.Origin), true, event); err == nil {
+		err = t.ownRule(d)
+	}
+	if err == nil {
 		err = t.awaitAnswerOf(d)
 	}
 	return a, err == nil, err
+}
+
+// ownRule makes the rule of a decision that won.
+func (t *tx) ownRule(d core.Decide) error {
+	if d.Rule == nil {
+		return nil
+	}
+	_, err := t.makeRule(d.Rule)
+	return err
 }
 
 // awaitAnswerOf leaves the clicked card alone if the answer to the click shows the

@@ -8,7 +8,7 @@
 // what stands here once, so that two databases cannot disagree about it.
 //
 // Locks are part of that function, in the one order of the deployment: the lease of a
-// job; instance, run, agent, person; then approvals in id order; then the names of
+// job; policy, instance, run, agent, person; then approvals in id order; then the names of
 // messages; then deliveries in id order. Whoever locks events that stand already
 // (numbering, pruning) waits for nobody who waits for them.
 // Whatever completes, releases, adopts or adds a delivery first locks its approval
@@ -16,6 +16,11 @@
 // change the approval, never one and then the other. Where a single writer has the
 // database to itself (Dialect.Locks is false) the locking statements are left out.
 // The time of a write is read again whenever a lock may have waited.
+//
+// An agent's mode and rules are locked under one name: shared by an insert or a claim
+// that relies on them, alone by whatever changes them and by a use of a rule that
+// counts down. Every change raises the agent's generation, which inserts are guarded
+// by, and leaves a line of history.
 //
 // A row that waits and cannot be decoded ends where a write meets it, denied as
 // storage-corrupt; what was asked is not kept. Every final answer, however it came

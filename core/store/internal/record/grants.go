@@ -56,16 +56,21 @@ func (t *tx) claim(c core.Claim) (settled, error) {
 	return settled{a, nil}, err
 }
 
-// holdParents locks what a claim relies on before it locks the row: the instance
-// and the run that the row was made for, which never change.
+// holdParents locks what a claim relies on before it locks the row: the policy, the
+// instance and the run that the row was made for, which never change.
 func (t *tx) holdParents(id string) error {
 	if !t.rows.Locks {
 		return nil
 	}
-	var runtime, instance, run string
-	err := t.One(sqlParents, []any{id}, &runtime, &instance, &run)
+	var runtime, instance, run, agent, policy string
+	err := t.One(sqlParents, []any{id}, &runtime, &instance, &run, &agent, &policy)
 	if err != nil {
 		return err
+	}
+	if policy != "" {
+		if err := t.holdPolicy(Share, runtime, agent); err != nil {
+			return err
+		}
 	}
 	if instance != "" {
 		if err := t.holdName(Share, "instance", runtime, instance); err != nil {
@@ -121,7 +126,11 @@ func (t *tx) refuses(a *core.Approval, c *core.Claim) (refusal, failure error) {
 	case a.ActionHash != c.ActionHash:
 		return core.ErrNotClaimable, t.void(a, core.VoidHashMismatch)
 	}
-	return nil, nil
+	holds, err := t.inForce(a)
+	if err == nil && !holds {
+		return core.ErrPolicyChanged, nil
+	}
+	return nil, err
 }
 
 // Report records what happened under the claim. See core.Grants for its answers;

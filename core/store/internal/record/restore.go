@@ -18,6 +18,12 @@ const (
 	sqlDoubtUnsent = `UPDATE deliveries SET ambiguous = TRUE WHERE approval_id = ? AND state <> 'closed' AND locator = ''`
 	// A code is good once. Whether it was used meanwhile is not known.
 	sqlBurnCodes = `UPDATE codes SET used_at = ? WHERE used_at = 0`
+	// Whether a person removed a rule or tightened a mode meanwhile is not known either.
+	sqlEndRules     = `UPDATE rules SET removed_at = ? WHERE removed_at = 0`
+	sqlNoteRestored = `INSERT INTO policy_changes (runtime, agent, generation, kind, mode_before, mode_after, created_at)
+		SELECT runtime, name, generation + 1, 'restored', mode, CASE WHEN mode = '' THEN '' ELSE 'before-everything' END, CAST(? AS bigint) FROM agents`
+	sqlTighten = `UPDATE agents SET generation = generation + 1, mode_revision = mode_revision + 1, mode_since = generation + 1,
+		updated_at = ?, mode = CASE WHEN mode = '' THEN '' ELSE 'before-everything' END`
 	// The next start notes anew which server it is on.
 	sqlFinishRestoration = `UPDATE deployment SET incarnation = ?, sealed = FALSE, sealed_as = '', cluster = '', timeline = 0
 		WHERE singleton = 1`
@@ -127,8 +133,10 @@ func (t *tx) finishRestoration() error {
 			return err
 		}
 	}
-	if _, err := t.Exec(sqlBurnCodes, int64(t.now)); err != nil {
-		return err
+	for _, query := range []string{sqlBurnCodes, sqlEndRules, sqlNoteRestored, sqlTighten} {
+		if _, err := t.Exec(query, int64(t.now)); err != nil {
+			return err
+		}
 	}
 	_, err = t.Exec(sqlFinishRestoration, max(incarnation+1, int64(t.now)/1000))
 	return err

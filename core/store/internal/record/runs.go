@@ -33,10 +33,17 @@ func (s *Store) RegisterInstance(ctx context.Context, r core.RegisterInstance) (
 
 func (t *tx) register(r core.RegisterInstance) (core.Instance, []core.Hint, error) {
 	in := core.Instance{Runtime: r.Runtime, Name: r.Instance}
+	facts, err := encodeFacts(r.Facts)
+	if err != nil {
+		return in, nil, err
+	}
 	if err := t.holdName(Update, "instance", r.Runtime, r.Instance); err != nil {
 		return in, nil, err
 	}
-	err := t.One(sqlReadBoot, []any{r.Runtime, r.Instance, r.BootID}, &in.Epoch)
+	err = t.One(sqlReadBoot, []any{r.Runtime, r.Instance, r.BootID}, &in.Epoch)
+	if err == nil {
+		_, err = t.Exec(sqlAttest, facts, r.Runtime, r.Instance, r.BootID)
+	}
 	if !errors.Is(err, core.ErrNotFound) {
 		return in, nil, err
 	}
@@ -50,7 +57,7 @@ func (t *tx) register(r core.RegisterInstance) (core.Instance, []core.Hint, erro
 	}
 	// After a restore the epochs of boots that are not known any more lie below.
 	in.Epoch = max(epoch+1, incarnation)
-	if _, err := t.Exec(sqlInsertBoot, r.Runtime, r.Instance, in.Epoch, r.BootID, int64(t.now)); err != nil {
+	if _, err := t.Exec(sqlInsertBoot, r.Runtime, r.Instance, in.Epoch, r.BootID, int64(t.now), facts); err != nil {
 		return in, nil, err
 	}
 	if err := t.hold(sqlHoldBoot, r.Runtime, r.Instance, in.Epoch); err != nil {

@@ -27,7 +27,8 @@ const (
 	sqlAbortRun     = `UPDATE runs SET aborted_at = ? WHERE runtime = ? AND id = ? AND aborted_at = 0`
 	sqlReadEpoch    = `SELECT COALESCE(max(epoch), 0) FROM instances WHERE runtime = ? AND name = ?`
 	sqlReadBoot     = `SELECT epoch FROM instances WHERE runtime = ? AND name = ? AND boot_id = ?`
-	sqlInsertBoot   = `INSERT INTO instances (runtime, name, epoch, boot_id, registered_at) VALUES (?, ?, ?, ?, ?)`
+	sqlInsertBoot   = `INSERT INTO instances (runtime, name, epoch, boot_id, registered_at, facts) VALUES (?, ?, ?, ?, ?, ?)`
+	sqlAttest       = `UPDATE instances SET facts = ? WHERE runtime = ? AND name = ? AND boot_id = ?`
 	sqlIDSpent      = `SELECT count(*) FROM spent_ids WHERE id = ?`
 	sqlCountPending = `SELECT count(*) FROM approvals WHERE status = 'pending' AND runtime = ? AND expires_at > ?`
 
@@ -35,14 +36,14 @@ const (
 		FROM approvals WHERE run_id <> '' AND runtime = ? AND run_id = ? ORDER BY created_at, id`
 
 	// Rows that a write is going to read are locked in the order of their ids.
-	sqlHoldPredecessors = `SELECT id FROM approvals WHERE id IN (?1, ?2) OR id = (SELECT k.id FROM approvals k
+	sqlHoldPredecessors = `SELECT id FROM approvals WHERE id IN (?1, ?2, ?5) OR id = (SELECT k.id FROM approvals k
 		WHERE k.idempotency_key <> '' AND k.runtime = ?3 AND k.idempotency_key = ?4 ORDER BY k.key_generation DESC LIMIT 1)
 		ORDER BY id FOR UPDATE`
 	sqlHoldBoot = `SELECT id FROM approvals WHERE continuation = 'live' AND runtime = ? AND instance = ? AND epoch < ?
 		AND (status = 'pending' OR execution = 'unclaimed') ORDER BY id FOR UPDATE`
 	sqlHoldRun = `SELECT id FROM approvals WHERE run_id <> '' AND runtime = ? AND run_id = ?
 		AND (status = 'pending' OR execution = 'unclaimed') ORDER BY id FOR UPDATE`
-	sqlParents = `SELECT runtime, instance, run_id FROM approvals WHERE id = ?`
+	sqlParents = `SELECT runtime, instance, run_id, agent, policy_id FROM approvals WHERE id = ?`
 
 	sqlAllPending = `SELECT count(*) FROM approvals WHERE status = 'pending' AND expires_at > ?`
 

@@ -67,6 +67,10 @@ var (
 		core.Prompts
 		core.Keys
 		core.Restoration
+		core.Rules
+		core.AgentSettings
+		core.Policies
+		core.Declines
 	} = (*Store)(nil)
 	_ interface {
 		core.Deliveries

@@ -1,0 +1,276 @@
+package record
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/saysohq/sayso/core"
+)
+
+const (
+	sqlAgentColumns = "g.runtime, g.name, g.mode, g.mode_revision, g.generation, g.updated_at"
+	sqlReadAgent    = "SELECT " + sqlAgentColumns + " FROM agents g WHERE g.runtime = ? AND g.name = ?"
+	sqlListAgents   = "SELECT " + sqlAgentColumns + " FROM agents g ORDER BY g.runtime, g.name"
+	sqlModeSince    = "SELECT mode_since FROM agents WHERE runtime = ? AND name = ?"
+	sqlRaiseAgent   = `INSERT INTO agents (runtime, name, generation, updated_at) VALUES (?, ?, 1, ?)
+		ON CONFLICT (runtime, name) DO UPDATE SET generation = agents.generation + 1, updated_at = excluded.updated_at
+		RETURNING generation`
+	sqlSetMode = `UPDATE agents SET mode = ?, mode_revision = mode_revision + 1, mode_since = generation
+		WHERE runtime = ? AND name = ?`
+	sqlNoteChange = `INSERT INTO policy_changes (runtime, agent, generation, kind, rule_id, mode_before, mode_after, by_id, by_name, created_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	sqlPolicyChanges = `SELECT runtime, agent, generation, kind, rule_id, mode_before, mode_after, by_id, by_name, created_at
+		FROM policy_changes WHERE runtime = ? AND agent = ? ORDER BY generation DESC LIMIT ?`
+
+	// All in one read: each evaluation makes it.
+	sqlPolicyState = `SELECT coalesce(g.mode, ''), coalesce(g.generation, 0),
+			coalesce((SELECT i.facts FROM instances i WHERE i.runtime = ?1 AND i.name = ?3 AND i.epoch = ?4
+				AND NOT EXISTS (SELECT 1 FROM instances n WHERE n.runtime = ?1 AND n.name = ?3 AND n.epoch > ?4)), ''),
+			coalesce(d.id, ''), coalesce(d.resolved_at, 0)
+		FROM (SELECT 1 AS one) o
+		LEFT JOIN agents g ON g.runtime = ?1 AND g.name = ?2
+		LEFT JOIN (SELECT a.id, a.resolved_at FROM approvals a WHERE a.status = 'denied' AND a.reason = 'user'
+				AND a.runtime = ?1 AND a.agent = ?2 AND a.action_hash = ?5 ORDER BY a.resolved_at DESC LIMIT 1) d
+			ON NOT EXISTS (SELECT 1 FROM reopened x WHERE x.approval_id = d.id)`
+)
+
+// PolicyName is the name under which an agent's mode and rules are locked: shared by
+// inserts and claims that rely on them, alone by whatever changes them. It comes before
+// all other locks.
+func PolicyName(runtime, agent string) string { return LockName("policy", runtime, agent) }
+
+func (t *tx) holdPolicy(s Strength, runtime, agent string) error {
+	if !t.rows.Locks {
+		return nil
+	}
+	now, err := t.Hold(s, PolicyName(runtime, agent))
+	t.now = max(t.now, now)
+	return err
+}
+
+// agentFields are the targets of sqlAgentColumns.
+func agentFields(a *core.Agent) []any {
+	return []any{&a.Runtime, &a.Name, &a.Mode, &a.ModeRevision, &a.Generation, (*int64)(&a.UpdatedAt)}
+}
+
+func readAgent(q Querier, runtime, agent string) (core.Agent, error) {
+	a := core.Agent{Runtime: runtime, Name: agent}
+	err := q.One(sqlReadAgent, []any{runtime, agent}, agentFields(&a)...)
+	return a, ignoreNotFound(err)
+}
+
+// ReadAgent implements core.AgentSettings.
+func (s *Store) ReadAgent(ctx context.Context, runtime, agent string) (core.Agent, error) {
+	a, err := readAgent(s.read(ctx), runtime, agent)
+	if err != nil {
+		return core.Agent{}, fmt.Errorf("read agent: %w", err)
+	}
+	return a, nil
+}
+
+// ListAgents implements core.AgentSettings.
+func (s *Store) ListAgents(ctx context.Context) ([]core.Agent, error) {
+	var list []core.Agent
+	err := s.read(ctx).Each(sqlListAgents, nil, func(scan Row) error {
+		var a core.Agent
+		err := scan(agentFields(&a)...)
+		list = append(list, a)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list agents: %w", err)
+	}
+	return list, nil
+}
+
+// changePolicy raises an agent's generation under the lock of its policy and leaves
+// the change in the history.
+func (t *tx) changePolicy(c core.PolicyChange) (generation int64, err error) {
+	err = t.Returning(sqlRaiseAgent, []any{c.Runtime, c.Agent, int64(t.now)}, func(scan Row) error { return scan(&generation) })
+	if err != nil {
+		return 0, err
+	}
+	_, err = t.Exec(sqlNoteChange, c.Runtime, c.Agent, generation, string(c.Kind), c.RuleID, c.Before, c.After, c.By, c.Name, int64(t.now))
+	return generation, err
+}
+
+// SetMode implements core.AgentSettings.
+func (s *Store) SetMode(ctx context.Context, c core.SetMode) (core.Agent, error) {
+	set, err := write(ctx, s, Foreground, func(t *tx) (core.Agent, error) { return t.setMode(c) })
+	if err != nil {
+		return set, fmt.Errorf("set mode: %w", err)
+	}
+	return set, nil
+}
+
+func (t *tx) setMode(c core.SetMode) (core.Agent, error) {
+	switch {
+	case c.Runtime == "":
+		return core.Agent{}, core.Invalid("runtime", "is required")
+	case !core.ValidMode(c.Mode):
+		return core.Agent{}, core.Invalid("mode", "must be one of the modes, or empty for the default")
+	}
+	if err := t.holdPolicy(Update, c.Runtime, c.Agent); err != nil {
+		return core.Agent{}, err
+	}
+	if err := t.guard(c.Guard); err != nil {
+		return core.Agent{}, err
+	}
+	is, err := readAgent(t, c.Runtime, c.Agent)
+	switch {
+	case err != nil:
+		return core.Agent{}, err
+	case is.Mode == c.Mode:
+		return is, nil
+	case is.ModeRevision != c.Revision:
+		return is, core.ErrConflict
+	}
+	_, err = t.changePolicy(core.PolicyChange{
+		Runtime: c.Runtime, Agent: c.Agent, Kind: core.ChangeMode, Before: is.Mode, After: c.Mode, By: c.By, Name: c.Name,
+	})
+	if err != nil {
+		return core.Agent{}, err
+	}
+	if _, err := t.Exec(sqlSetMode, c.Mode, c.Runtime, c.Agent); err != nil {
+		return core.Agent{}, err
+	}
+	return readAgent(t, c.Runtime, c.Agent)
+}
+
+// PolicyChanges implements core.AgentSettings.
+func (s *Store) PolicyChanges(ctx context.Context, runtime, agent string, limit int) ([]core.PolicyChange, error) {
+	if limit < 0 || limit > core.MaxPage {
+		return nil, fmt.Errorf("list policy changes: %w", core.Invalid("limit", "must be between 1 and %d", core.MaxPage))
+	}
+	if limit == 0 {
+		limit = core.MaxPage
+	}
+	var list []core.PolicyChange
+	err := s.read(ctx).Each(sqlPolicyChanges, []any{runtime, agent, int64(limit)}, func(scan Row) error {
+		var c core.PolicyChange
+		err := scan(&c.Runtime, &c.Agent, &c.Generation, (*string)(&c.Kind), &c.RuleID, &c.Before, &c.After, &c.By, &c.Name, (*int64)(&c.At))
+		list = append(list, c)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list policy changes: %w", err)
+	}
+	return list, nil
+}
+
+// PolicyState implements core.Policies.
+func (s *Store) PolicyState(ctx context.Context, q core.PolicyQuery) (core.PolicyStanding, error) {
+	var is core.PolicyStanding
+	facts := ""
+	args := []any{q.Runtime, q.Agent, q.Instance, q.Epoch, q.ActionHash}
+	now, err := s.read(ctx).Dated(sqlPolicyState, args, func(scan Row) error {
+		return scan(&is.Mode, &is.Generation, &facts, &is.Declined, (*int64)(&is.DeclinedAt))
+	})
+	if is.Now = now; err == nil {
+		is.Facts, err = decodeFacts(facts)
+	}
+	if err != nil {
+		return is, fmt.Errorf("read policy state: %w", err)
+	}
+	return is, nil
+}
+
+// encodeFacts is what an instance attests, as it is stored. Errors: core.ErrInvalid.
+func encodeFacts(facts map[string]string) (string, error) {
+	if len(facts) == 0 {
+		return "", nil
+	}
+	if len(facts) > core.MaxFacts {
+		return "", core.Invalid("facts", "must be at most %d", core.MaxFacts)
+	}
+	for name, value := range facts {
+		if name == "" || len(name) > core.MaxFactBytes || len(value) > core.MaxFactBytes {
+			return "", core.Invalid("facts", "must have names and values of at most %d bytes", core.MaxFactBytes)
+		}
+	}
+	body, err := json.Marshal(facts)
+	return string(body), err
+}
+
+func decodeFacts(stored string) (facts map[string]string, err error) {
+	if stored == "" {
+		return nil, nil
+	}
+	if json.Unmarshal([]byte(stored), &facts) != nil {
+		return nil, fmt.Errorf("decode facts: %w", core.ErrCorrupt)
+	}
+	return facts, nil
+}
+
+const (
+	sqlReopen       = `INSERT INTO reopened (approval_id, by_id, by_name, created_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`
+	sqlReadReopened = `SELECT approval_id, by_id, by_name, created_at FROM reopened WHERE approval_id = ?`
+)
+
+func readReopened(q Querier, id string) (core.Reopened, error) {
+	var r core.Reopened
+	err := q.One(sqlReadReopened, []any{id}, &r.ApprovalID, &r.By, &r.Name, (*int64)(&r.At))
+	return r, err
+}
+
+// ReadReopened implements core.Declines.
+func (s *Store) ReadReopened(ctx context.Context, approvalID string) (core.Reopened, error) {
+	r, err := readReopened(s.read(ctx), approvalID)
+	if err != nil {
+		return core.Reopened{}, fmt.Errorf("read reopened: %w", err)
+	}
+	return r, nil
+}
+
+// ReopenDecline implements core.Declines.
+func (s *Store) ReopenDecline(ctx context.Context, c core.ReopenDecline) (core.Reopened, error) {
+	done, err := write(ctx, s, Foreground, func(t *tx) (core.Reopened, error) { return t.reopen(c) })
+	if err != nil {
+		return core.Reopened{}, fmt.Errorf("reopen decline: %w", err)
+	}
+	return done, nil
+}
+
+func (t *tx) reopen(c core.ReopenDecline) (core.Reopened, error) {
+	if c.By == "" {
+		return core.Reopened{}, core.Invalid("by", "is required")
+	}
+	if err := t.guard(c.Guard); err != nil {
+		return core.Reopened{}, err
+	}
+	a, err := t.find(c.ApprovalID)
+	switch {
+	case err != nil:
+		return core.Reopened{}, err
+	case a.Status != core.StatusDenied || a.Reason != core.ReasonUser:
+		return core.Reopened{}, core.ErrConflict
+	}
+	if _, err := t.Exec(sqlReopen, a.ID, c.By, c.Name, int64(t.now)); err != nil {
+		return core.Reopened{}, err
+	}
+	return readReopened(t, a.ID)
+}
+
+// stillDeclined checks, under the lock of the decline, that it answers this very
+// action and that nobody has re-opened it. Errors: core.ErrPolicyChanged.
+func (t *tx) stillDeclined(a *core.Approval) error {
+	of, err := t.find(a.StickyOf)
+	switch {
+	case errors.Is(err, core.ErrNotFound), isCorrupt(err):
+		return core.ErrPolicyChanged
+	case err != nil:
+		return err
+	case of.Runtime != a.Runtime, of.Agent != a.Agent, of.ActionHash != a.ActionHash,
+		of.Status != core.StatusDenied, of.Reason != core.ReasonUser:
+		return core.ErrPolicyChanged
+	}
+	switch _, err := readReopened(t, of.ID); {
+	case errors.Is(err, core.ErrNotFound):
+		return nil
+	case err != nil:
+		return err
+	}
+	return core.ErrPolicyChanged
+}
