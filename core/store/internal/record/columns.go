@@ -199,7 +199,7 @@ func (t *Table) scanWith(scan Row, more ...any) (core.Approval, error) {
 func (r *approvalRow) decode() error {
 	err := errors.Join(
 		decodeJSON(&r.presentation, &r.a.Presentation),
-		decodeJSON(&r.offered, &r.a.Offered),
+		r.decodeOffered(),
 		decodeJSON(r.alwaysOffer, &r.a.AlwaysOffer),
 		decodeJSON(r.trail, &r.a.Trail),
 		decodeJSON(r.audience, &r.a.Audience),
@@ -209,6 +209,19 @@ func (r *approvalRow) decode() error {
 		return fmt.Errorf("%w: a column is no JSON of its type", core.ErrCorrupt)
 	}
 	return nil
+}
+
+// decodeOffered knows by heart what nearly every row offers.
+func (r *approvalRow) decodeOffered() error {
+	switch r.offered {
+	case `["allow-once","deny"]`:
+		r.a.Offered = []core.Decision{core.DecisionAllowOnce, core.DecisionDeny}
+		return nil
+	case `["allow-once","allow-always","deny"]`:
+		r.a.Offered = []core.Decision{core.DecisionAllowOnce, core.DecisionAllowAlways, core.DecisionDeny}
+		return nil
+	}
+	return decodeJSON(&r.offered, &r.a.Offered)
 }
 
 func (r *approvalRow) encode() error {

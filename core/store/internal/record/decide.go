@@ -39,10 +39,13 @@ func (s *Store) foresee(d core.Decide) (f foreseen, err error) {
 		d.Adopt != nil || !d.To.Status.Terminal() || RuleFits(&d, d.Seen) != nil {
 		return f, nil
 	}
-	a := *d.Seen
-	End(&a, d.To, d.AttemptID, a.UpdatedAt) // The time is not part of the event's payload.
+	b, done := s.rows.buffer()
+	defer done()
+	a := &b.row.a
+	*a = *d.Seen
+	End(a, d.To, d.AttemptID, a.UpdatedAt) // The time is not part of the event's payload.
 	a.Revision++
-	f.event, err = EventBody(&a)
+	f.event, err = EventBody(a)
 	f.possible = err == nil
 	return f, err
 }
