@@ -21,6 +21,10 @@ type Request struct {
 	// ActionHash names the action where declines of it are looked up: from what the
 	// service described, never from the caller. The evaluation itself does not read it.
 	ActionHash string
+	// Instance and Epoch name the boot whose facts count; they were registered, and the
+	// insert checks that they are current. "" for a call without one, and without facts.
+	Instance string
+	Epoch    int64
 }
 
 // Inputs are what the evaluation is told about the world. All of it is read on the
