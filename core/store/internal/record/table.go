@@ -146,9 +146,10 @@ func (t *Table) build() {
 		ON CONFLICT (channel, account, destination) DO UPDATE SET class = excluded.class, failures = broken_routes.failures + 1,
 			retry_at = CAST(?6 AS bigint) + ` + t.Least + `(CAST(?7 AS bigint) << CAST(` + t.Least + `(broken_routes.failures, 20) AS integer), CAST(?8 AS bigint))
 		WHERE broken_routes.retry_at <= ?6`
-	t.markForgotten = `UPDATE deliveries SET updated_at = ?1, stale_since = CASE WHEN stale_since = 0 THEN ?1 ELSE stale_since END,
+	pick, picked := t.picking(strings.Replace(sqlForgotten, "%s", t.LiveFrom, 1))
+	t.markForgotten = pick + `UPDATE deliveries SET updated_at = ?1, stale_since = CASE WHEN stale_since = 0 THEN ?1 ELSE stale_since END,
 			due_at = ` + t.Greatest + `(CAST(?1 AS bigint), answer_until, CASE WHEN unsettled THEN settle_at ELSE 0 END)
-		WHERE id IN (` + t.locking(strings.Replace(sqlForgotten, "%s", t.LiveFrom, 1), claimLock) + `)
+		WHERE id IN (` + picked + `)
 		RETURNING approval_id`
 	t.markDue = `UPDATE deliveries SET updated_at = ?1, stale_since = CASE WHEN stale_since = 0 THEN ?1 ELSE stale_since END,
 			due_at = ` + t.DueFrom("CAST(?1 AS bigint)", "CAST(?3 AS bigint)") + `
@@ -161,6 +162,17 @@ func (t *Table) build() {
 		strings.ReplaceAll(t.TextsIn, "%s", "?") + " ORDER BY principal_id, realm, external_id"
 	t.takeOver = t.takeOverStatement()
 	t.revisions = "SELECT id, revision FROM approvals WHERE id IN " + strings.ReplaceAll(t.TextsIn, "%s", "?")
+}
+
+// picking is how a statement finds the deliveries that it is about: a limited number of
+// them, passing over those that somebody else is at. Where rows are locked they are
+// picked once and for all, before it: a plan is free to run a subquery again and again,
+// which would find others each time.
+func (t *Table) picking(query string) (before, picked string) {
+	if !t.Locks {
+		return "", query
+	}
+	return "WITH picked AS MATERIALIZED (" + query + claimLock + ") ", "SELECT id FROM picked"
 }
 
 // DueFrom is the rule of core.Delivery.DueFrom as an expression over a row of

@@ -21,11 +21,12 @@ const (
 
 // takeOverStatement leaves a row as leaseStatement does that of a holder which was late.
 func (t *Table) takeOverStatement() string {
-	return `UPDATE deliveries SET
+	pick, picked := t.picking(sqlAbandoned)
+	return pick + `UPDATE deliveries SET
 			ambiguous = (ambiguous OR (state = 'sending' AND locator = '')),
 			unsettled = (unsettled OR lease_holder <> ''), settle_at = ?4,
 			lease_holder = '', lease_until = 0, due_at = ` + t.Greatest + `(CAST(?2 AS bigint), answer_until), fence = fence + 1, updated_at = ?2
-		WHERE id IN (` + t.locking(sqlAbandoned, claimLock) + `) RETURNING approval_id`
+		WHERE id IN (` + picked + `) RETURNING approval_id`
 }
 
 // TakeOver implements core.Takeover. While nobody has gone it only reads.
