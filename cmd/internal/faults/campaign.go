@@ -35,6 +35,9 @@ type campaign struct {
 	o       Options
 	fault   *fault
 	town    *town
+	folder  string
+	variant string // Path of the variant of the binary, for faults that need one.
+	later   []func() error
 	aborted func() bool // The whole campaign has to end.
 	random  *rand.Rand  // Of the fault itself.
 	done    atomic.Int64
@@ -117,19 +120,34 @@ func (c *campaign) tell(ctx context.Context, seen *cards) {
 	all.Wait()
 }
 
-// run is the whole: the town, the stories, the checks, and the end in good order.
+// run is the whole: the town, the stories, the checks, and the end in good order. The
+// folder with the logs is left where something was wrong.
 func (c *campaign) run(ctx context.Context) (got counts, err error) {
-	folder, err := os.MkdirTemp(c.o.Dir, "sayso-faults-"+c.fault.name+"-")
-	if err != nil {
+	if c.folder, err = os.MkdirTemp(c.o.Dir, "sayso-faults-"+c.fault.name+"-"); err != nil {
 		return got, fmt.Errorf("make folder: %w", err)
 	}
-	n, done, err := c.fault.prepare(c)
-	if err != nil {
-		return got, errors.Join(err, os.RemoveAll(folder))
-	}
-	defer func() { err = errors.Join(err, done()) }()
 	got = newCounts()
-	c.town, err = openTown(ctx, c.o.Sayso, folder, n)
+	var n needs
+	if c.fault.needs != nil {
+		n, err = c.fault.needs(ctx, c)
+	}
+	if err == nil {
+		got, err = c.inTown(ctx, n, got)
+	}
+	for _, done := range c.later {
+		err = errors.Join(err, done())
+	}
+	if err == nil && len(c.found) == 0 || errors.Is(err, errNotHere) {
+		return got, errors.Join(err, os.RemoveAll(c.folder))
+	}
+	c.note("logs: %s", c.folder)
+	return got, err
+}
+
+// inTown lives the stories in a town of their own, and checks.
+func (c *campaign) inTown(ctx context.Context, n needs, got counts) (counts, error) {
+	var err error
+	c.town, err = openTown(ctx, c.o.Sayso, c.folder, n)
 	if err == nil {
 		began := time.Now()
 		err = c.live(ctx)
@@ -138,12 +156,7 @@ func (c *campaign) run(ctx context.Context) (got counts, err error) {
 	if err == nil {
 		got, err = c.check(ctx, got)
 	}
-	err = errors.Join(err, c.town.close())
-	if err == nil && len(c.found) == 0 {
-		return got, os.RemoveAll(folder)
-	}
-	c.note("logs: %s", folder)
-	return got, err
+	return got, errors.Join(err, c.town.close())
 }
 
 // check is the audit, and then a stop in good order.

@@ -20,15 +20,16 @@ const (
 )
 
 // smallDisk keeps PostgreSQL's data on a file system of its own.
-func smallDisk(c *campaign) (needs, func() error, error) {
+func smallDisk(_ context.Context, c *campaign) (needs, error) {
 	folder, err := os.MkdirTemp(c.o.Dir, "sayso-disk-")
 	if err != nil {
-		return needs{}, nil, fmt.Errorf("make folder: %w", err)
+		return needs{}, fmt.Errorf("make folder: %w", err)
 	}
 	if err := unix.Mount("tmpfs", folder, "tmpfs", 0, "size="+diskSize+",mode=0755"); err != nil {
-		return needs{}, nil, errors.Join(fmt.Errorf("%w: a small file system cannot be mounted: %w", errNotHere, err), os.Remove(folder))
+		return needs{}, errors.Join(fmt.Errorf("%w: a small file system cannot be mounted: %w", errNotHere, err), os.Remove(folder))
 	}
-	return needs{databaseDir: folder}, func() error { return errors.Join(unix.Unmount(folder, unix.MNT_DETACH), os.Remove(folder)) }, nil
+	c.later = append(c.later, func() error { return errors.Join(unix.Unmount(folder, unix.MNT_DETACH), os.Remove(folder)) })
+	return needs{databaseDir: folder}, nil
 }
 
 // filled fills the disk, and makes room again after a while. PostgreSQL may end by

@@ -8,8 +8,8 @@ import (
 )
 
 // smallDisk is for Linux alone.
-func smallDisk(*campaign) (needs, func() error, error) {
-	return needs{}, nil, fmt.Errorf("%w: a small file system is mounted on Linux only", errNotHere)
+func smallDisk(context.Context, *campaign) (needs, error) {
+	return needs{}, fmt.Errorf("%w: a small file system is mounted on Linux only", errNotHere)
 }
 
 func filled(context.Context, *campaign) error { return errNotHere }

@@ -14,11 +14,9 @@ import (
 // Options say what is run and how much of it.
 type Options struct {
 	Sayso string // The binary under test. Required.
-	// Shifted is a program that serves as the binary does, with a process clock that is
-	// off by the duration in its first argument; nil leaves that fault out, and says so.
-	Shifted []string
-	// Module is the folder of the module, from which the next version is built; ""
-	// leaves the fault that needs one out, and says so.
+	// Module is the folder of the module, from which variants of the binary are built: the
+	// next version, and one with a wrong clock. "" leaves the faults that need them out,
+	// and says so.
 	Module string
 	Dir    string    // Where folders with logs are made; "" takes the system's for temporary files.
 	Only   string    // Only the faults whose name contains this.
@@ -41,7 +39,7 @@ type fault struct {
 	name    string
 	does    string
 	perTurn time.Duration // For faults that are counted: how long one takes.
-	needs   func(c *campaign) (needs, func() error, error)
+	needs   func(ctx context.Context, c *campaign) (needs, error)
 	run     func(ctx context.Context, c *campaign) error
 }
 
@@ -54,14 +52,6 @@ const (
 // span is over what time the stories begin.
 func (f *fault) span(o Options) time.Duration {
 	return max(shortestSpan, time.Duration(o.Count)*time.Second/storiesPerSecond, time.Duration(o.Kills)*f.perTurn)
-}
-
-// prepare makes what the town needs; done takes it away again.
-func (f *fault) prepare(c *campaign) (n needs, done func() error, err error) {
-	if f.needs == nil {
-		return needs{}, func() error { return nil }, nil
-	}
-	return f.needs(c)
 }
 
 // all lists the faults in the order in which they are run.
@@ -79,8 +69,8 @@ func all() []*fault {
 		{name: "redis-restart", does: "Redis is killed, and comes back empty", run: redisKilled},
 		{name: "redis-partition", does: "one replica cannot reach Redis", run: redisApart},
 		{name: "messengers", does: "all messengers fail at once", run: messengersFail},
-		{name: "clock", does: "the process clock of one replica is 90 s ahead, and 90 s behind", needs: shifted, run: clocks},
-		{name: "upgrade", does: "a rolling upgrade across a migration", needs: upgradable, run: upgraded},
+		{name: "clock", does: "the process clock of one replica is 90 s ahead, and 90 s behind", needs: variant(wrongClock), run: clocks},
+		{name: "upgrade", does: "a rolling upgrade across a migration", needs: variant(nextVersion), run: upgraded},
 		{name: "disk", does: "the database has no room left", needs: smallDisk, run: filled},
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"syscall"
 	"time"
 
@@ -139,28 +140,21 @@ func (t *town) exec(ctx context.Context, query string) error {
 // clockOff is how wrong a clock is.
 const clockOff = 90 * time.Second
 
-// shifted needs the program that serves with a wrong clock.
-func shifted(c *campaign) (needs, func() error, error) {
-	if len(c.o.Shifted) == 0 {
-		return needs{}, nil, fmt.Errorf("%w: there is no program whose clock can be shifted", errNotHere)
-	}
-	return needs{}, func() error { return nil }, nil
-}
-
 // clocks lets one replica go on with its clock ahead for the first half of the
 // questions, and behind for the rest.
 func clocks(ctx context.Context, c *campaign) error {
 	r := c.pick()
-	right := r.program
+	right, env := r.program, r.env
 	for _, off := range []time.Duration{clockOff, -clockOff} {
 		if err := r.stop(); err != nil {
 			return err
 		}
-		r.program = append(append([]string{}, c.o.Shifted...), off.String())
+		r.program = []string{c.variant, "serve"}
+		r.env = append(slices.Clone(env), fmt.Sprintf("%s=%d", clockVariable, int(off.Seconds())))
 		if err := r.up(context.WithoutCancel(ctx)); err != nil {
 			return err
 		}
-		c.note("replica %s with its clock off by %s", r.name, off)
+		c.note("the clock of replica %s off by %s after %d questions", r.name, off, c.done.Load())
 		for off > 0 && 2*c.done.Load() < int64(c.o.Count) && c.during(ctx, healthEvery, healthEvery) {
 			continue
 		}
@@ -169,6 +163,6 @@ func clocks(ctx context.Context, c *campaign) error {
 	if err := r.stop(); err != nil {
 		return err
 	}
-	r.program = right
+	r.program, r.env = right, env
 	return nil
 }

@@ -85,8 +85,8 @@ func slowed(ctx context.Context, c *campaign) error {
 }
 
 // smallPool gives each replica two connections.
-func smallPool(*campaign) (needs, func() error, error) {
-	return needs{maxConns: 2}, func() error { return nil }, nil
+func smallPool(context.Context, *campaign) (needs, error) {
+	return needs{maxConns: 2}, nil
 }
 
 // locked holds locks on questions that wait for an answer, so that both connections of
