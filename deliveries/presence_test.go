@@ -93,7 +93,7 @@ func TestPresenceIsKept(t *testing.T) {
 		leave := present(t, r)
 		for range 600 {
 			require.True(t, r.lives())
-			time.Sleep(100 * time.Millisecond)
+			<-time.After(100 * time.Millisecond)
 		}
 		synctest.Wait()
 		require.InDelta(t, 20, r.shown, 1, "once in 3 s")
@@ -113,16 +113,16 @@ func TestPresenceSurvivesAShortOutage(t *testing.T) {
 		r.fault = core.ErrUnavailable
 		r.mu.Unlock()
 		for range 6 {
-			time.Sleep(time.Second)
+			<-time.After(time.Second)
 			require.True(t, r.lives())
 		}
 		r.mu.Lock()
 		r.fault = nil
 		r.mu.Unlock()
-		time.Sleep(2 * time.Second)
+		<-time.After(2 * time.Second)
 		synctest.Wait()
 		require.True(t, r.lives())
-		time.Sleep(5 * time.Second)
+		<-time.After(5 * time.Second)
 		require.True(t, r.lives(), "it was shown again")
 		leave()
 	})

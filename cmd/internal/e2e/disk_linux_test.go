@@ -115,17 +115,19 @@ func TestFullDisk(t *testing.T) {
 	c := w.api()
 	recorded := 1
 	var failed error
-	for range 200 {
-		_, failed = c.Ask(w.ctx, api.Ask{
-			Kind: core.KindPlugin, Title: secretWord + " fills", Reviewers: []string{},
-			Operation: api.AskOperation{Tool: "fill", Arguments: fmt.Appendf(nil, "%q", long(60_000))},
-		}, time.Nanosecond)
-		if failed != nil {
-			break
+	for _, size := range []int{60_000, 1} { // To the last page: a small question may fit where a large one does not.
+		for range 200 {
+			_, failed = c.Ask(w.ctx, api.Ask{
+				Kind: core.KindPlugin, Title: secretWord + " fills", Reviewers: []string{},
+				Operation: api.AskOperation{Tool: "fill", Arguments: fmt.Appendf(nil, "%q", long(size))},
+			}, time.Nanosecond)
+			if failed != nil {
+				break
+			}
+			recorded++
 		}
-		recorded++
+		require.Error(t, failed, "the disk is full by now")
 	}
-	require.Error(t, failed, "the disk is full by now")
 	ask := w.cli("ask", secretWord+" too late")
 	ask.ends(69)
 	if disk.ballast != "" {
