@@ -20,6 +20,12 @@
 // platform's limits and count who comes too early. In a run of all measures the rates
 // are scaled; Soak takes them as they are shipped.
 //
+// The figures of a fleet (pg_*.go) are of a private PostgreSQL server, and of a Redis
+// where replicas tell each other. The raw side is pgbench, with our tables and the same
+// rows written. Beside the timings stands what one operation costs whatever the noise:
+// round trips, commits, bytes of the server's log, pages touched, processor time of the
+// server and of whoever calls it.
+//
 // It holds no fake of a messenger: whoever wants the figures of one hands it in as
 // a Messenger or a Strict.
 package bench

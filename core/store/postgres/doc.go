@@ -4,24 +4,28 @@
 // # What it promises
 //
 // A decision is one round trip and one commit. A batch that is a transaction of its
-// own locks the person, then the approval; one UPDATE moves the pending row to the
-// decision or, if the clock read in that statement says so, to expired; the
-// deliveries are marked due, the event is written, the row is read. The statements
-// are apart because each sees what the one before it waited for: a single one would
-// tell losers "pending" and miss a delivery that was written meanwhile.
+// own locks the person, then the approval, and reads what can have changed of it; one
+// UPDATE moves the pending row to the decision or, if the clock read in that statement
+// says so, to expired; then its deliveries are marked due and the event is written.
+// These statements are apart because each sees what the one before it waited for: a
+// single one would tell losers "pending" and miss a delivery that was written
+// meanwhile. A loser reads the winner where it got the lock.
 //
-//	one batch ──▶ lock person (share) · lock approval (update)
-//	              UPDATE … CASE of two futures, one reading of clock_timestamp()
-//	              deliveries due · event · read the row
+//	one batch ──▶ lock person (share) · lock and read approval (update)
+//	              UPDATE … to one of two futures, one reading of clock_timestamp()
+//	              deliveries due, event
 //	          ◀── answers, then the commit: believed only when all is answered
 //
-// A new question is one round trip as well where nothing stands in its way. All
-// other commands are those of package record in a transaction of their own, with
-// its locks in the one order of the deployment. Serialisation failures and
-// deadlocks are repeated within the store's limit; so is what pgx knows was never
-// sent. Another connection that dies before its commit is core.ErrUnavailable; a
-// commit without an answer is core.ErrOutcomeUnknown. Neither is repeated:
-// a decision is then read back under its lock, and its attempt tells whose it was.
+// A new question is one round trip as well where nothing stands in its way, and so
+// exact is the limit of open questions of its runtime (pending.go). A claim of due
+// cards takes six, for a hundred cards as for one, and one while nothing is due. All
+// other commands, and a click that has to be adopted, are those of package record in a
+// transaction of their own, with its locks in the one order of the deployment.
+// Serialisation failures and deadlocks are repeated within the store's limit; so is
+// what pgx knows was never sent. Another connection that dies before its commit is
+// core.ErrUnavailable; a commit without an answer is core.ErrOutcomeUnknown. Neither
+// is repeated: a decision is then read back under its lock, and its attempt tells whose
+// it was.
 //
 // The clock is the server's, read inside the statements, in milliseconds. Should it
 // be set back, a process tells nobody an earlier time than before. Read committed is
@@ -30,7 +34,8 @@
 // transaction, and nothing is prepared.
 //
 // What is pending, due, unclaimed or claimed has partial indexes, so that finding it
-// costs the same however many rows are retained.
+// costs the same however many rows are retained. Sessions plan each statement once, for
+// parameters that nobody knows yet: tests hold those plans, on young and old records.
 //
 // Events are written without a number, because nobody knows in which order
 // transactions become visible. NumberEvents numbers what can be seen, for whoever
