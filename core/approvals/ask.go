@@ -100,7 +100,7 @@ func (s *Service) evaluateAndCreate(ctx context.Context, ask *Ask, draft core.Ap
 	verdict, err := s.deps.Evaluator.Evaluate(ctx, policy.Request{
 		Runtime: draft.Runtime, Agent: draft.Agent, Kind: draft.Kind, Type: ask.Operation.Type,
 		Tool: ask.Operation.Tool, Operation: ask.Operation.Name, Arguments: ask.Operation.Arguments,
-		Continuation: draft.Continuation,
+		Continuation: draft.Continuation, ActionHash: draft.ActionHash, Instance: draft.Instance, Epoch: draft.Epoch,
 	})
 	if err != nil { // An unreadable policy asks (R59); it never decides and never refuses.
 		s.deps.Logger.LogAttrs(ctx, slog.LevelWarn, "policy could not be evaluated: asking", slog.Any("error", err))
@@ -114,14 +114,10 @@ func (s *Service) evaluateAndCreate(ctx context.Context, ask *Ask, draft core.Ap
 	a.Offered, a.PolicyGeneration, a.Trail = verdict.Offered(), verdict.Generation, verdict.Trail
 	cmd := core.NewApproval{Detail: detail, ExpiresIn: *ask.ExpiresIn, MaxPending: s.cfg.MaxPending}
 	hint := ""
-	if verdict.Answer == policy.Auto {
-		a.Origin, a.PolicyID, a.Status = core.OriginAuto, verdict.PolicyID, core.StatusAllowed
-		a.Resolution = core.Resolution{
-			Reason: core.ReasonPolicy, ResolverKind: core.ResolverPolicy,
-			ResolverID: verdict.PolicyID, ResolverName: "policy",
+	if !settle(&a, &cmd, &verdict) {
+		if hint, err = s.plan(ctx, &a, &cmd); err != nil {
+			return Asked{}, err
 		}
-	} else if hint, err = s.plan(ctx, &a, &cmd); err != nil {
-		return Asked{}, err
 	}
 	cmd.Approval = a
 	return s.create(ctx, cmd, hint)

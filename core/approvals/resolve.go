@@ -57,8 +57,13 @@ func (s *Service) Resolve(ctx context.Context, r Resolve) (Resolved, error) {
 			return Resolved{Approval: a}, err
 		}
 	}
+	rule, err := s.ruleFrom(&a, &r, mismatch)
+	if err != nil {
+		return Resolved{Approval: a}, err
+	}
 	return s.decide(ctx, core.Decide{
 		ID:    a.ID,
+		Rule:  rule,
 		Guard: core.Guard{PersonID: r.Caller.Person.ID, PersonRevision: r.Caller.Person.Revision},
 		To:    s.terminal(&a, &r, mismatch),
 		Adopt: r.Adopt,

@@ -305,11 +305,22 @@ func TestAlwaysOffer(t *testing.T) {
 	k := newKit(t)
 	k.policy.verdict = &policy.Verdict{
 		Answer: policy.Ask, Class: core.ClassSend, ClassSource: "table",
-		AlwaysOffer: &core.AlwaysOffer{Label: "mail to bob", Scope: "recipient", Value: "bob@example.com"},
+		AlwaysOffer: &core.AlwaysOffer{Label: "mail to bob", Scope: "recipient", Value: "bob@example.com", Tool: "mail", Operation: "send"},
 	}
 	a := k.ask()
 	require.True(t, k.resolve(k.answer(&a, core.DecisionAllowAlways)).Applied)
 	require.Equal(t, core.DecisionAllowAlways, k.read(a.ID).Decision)
+
+	// An offer of which no rule can be made is not taken; the card's other answers are.
+	k.policy.verdict.AlwaysOffer = &core.AlwaysOffer{Label: "something", Scope: "recipient"}
+	a = k.ask()
+	_, err := k.service.Resolve(t.Context(), k.answer(&a, core.DecisionAllowAlways))
+	require.ErrorIs(t, err, core.ErrInvalid)
+	require.Equal(t, core.StatusPending, k.read(a.ID).Status)
+	require.True(t, k.resolve(k.answer(&a, core.DecisionAllowOnce)).Applied)
+	rules, err := k.store.ListRules(t.Context(), core.RuleQuery{})
+	require.NoError(t, err)
+	require.Len(t, rules, 1)
 }
 
 // TestLateAdoption: a click on a message whose receipt was lost decides nothing

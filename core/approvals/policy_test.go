@@ -1,0 +1,159 @@
+package approvals_test
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"github.com/saysohq/sayso/core"
+	"github.com/saysohq/sayso/core/approvals"
+	"github.com/saysohq/sayso/core/policy"
+	"github.com/saysohq/sayso/core/policy/world"
+)
+
+// evaluated is the kit with a real evaluation over its store: mail is "send", and a
+// rule about it is for one recipient.
+func evaluated(t *testing.T) *kit {
+	t.Helper()
+	k := newKit(t)
+	p, err := policy.New(policy.Layers{Operator: policy.Table{
+		Tools: []policy.Tool{
+			{Names: []string{"mail"}, Class: core.ClassSend, Always: []policy.AlwaysScope{{Scope: policy.ScopeRecipient, Fields: []string{"to"}, Form: policy.FormEmail}}},
+			{Names: []string{"pay"}, Class: core.ClassMoney},
+			{Names: []string{"note"}, Class: core.ClassWrite},
+		},
+	}})
+	require.NoError(t, err)
+	var held policy.Holder
+	_, err = held.Reload(func() (*policy.Policy, error) { return p, nil })
+	require.NoError(t, err)
+	around := world.New(k.store, func(_ context.Context, found []policy.Finding) { require.Empty(t, found) })
+	k.service = approvals.New(approvals.Config{}, approvals.Deps{
+		Store: k.faults, Owners: k.store, People: k.store, Describer: k.shows,
+		Evaluator: policy.NewEvaluator(&held, around, func(_ context.Context, err error) { require.NoError(t, err) }),
+		Planner:   k.planner, Publisher: k.bus, Hints: k.bus, Observer: k.seen,
+		Logger: slog.New(slog.DiscardHandler), NewID: func() string { return uuid.Must(uuid.NewV7()).String() },
+	})
+	return k
+}
+
+func (k *kit) rules() []core.Rule {
+	k.t.Helper()
+	list, err := k.store.ListRules(k.t.Context(), core.RuleQuery{})
+	require.NoError(k.t, err)
+	return list
+}
+
+// TestAlwaysAllowK7R75: allow-always makes the rule of the card, the next call runs
+// under it and is counted, and a removed rule asks from the next call on; what it had
+// allowed before and nobody had claimed does not run either.
+func TestAlwaysAllowK7R75(t *testing.T) {
+	t.Parallel()
+	k := evaluated(t)
+	asked := k.ask()
+	require.Equal(t, core.StatusPending, asked.Status)
+	require.NotNil(t, asked.AlwaysOffer)
+	require.True(t, k.resolve(k.answer(&asked, core.DecisionAllowAlways)).Applied)
+
+	rules := k.rules()
+	require.Len(t, rules, 1)
+	r := rules[0]
+	require.Equal(t, asked.ID, r.ApprovalID)
+	require.Equal(t, asked.AlwaysOffer.Label, r.Label)
+	require.Equal(t, "bob@example.com", r.Value)
+	require.Equal(t, k.admin.Person.ID, r.CreatedBy)
+
+	auto := k.ask()
+	require.Equal(t, core.StatusAllowed, auto.Status)
+	require.Equal(t, core.OriginAuto, auto.Origin)
+	require.Equal(t, r.PolicyID(), auto.PolicyID)
+	require.Equal(t, int64(1), k.rules()[0].Uses)
+	to := func(recipient string) func(*approvals.Ask) {
+		return func(q *approvals.Ask) { q.Operation.Arguments = []byte(`{"to":"` + recipient + `"}`) }
+	}
+	require.Equal(t, core.StatusPending, k.ask(to("eve@example.com")).Status)
+
+	_, err := k.store.RemoveRule(t.Context(), core.RemoveRule{ID: r.ID, By: "ann"})
+	require.NoError(t, err)
+	require.Equal(t, core.StatusPending, k.ask().Status)
+	_, err = k.service.Claim(t.Context(), k.token, approvals.Claim{
+		Lookup: core.Lookup{ID: auto.ID}, ActionHash: auto.ActionHash, Token: "0123456789abcdef",
+	})
+	require.ErrorIs(t, err, core.ErrPolicyChanged)
+}
+
+// A rule that is removed between the evaluation and the insert is evaluated again.
+func TestARuleThatGoesDuringTheEvaluation(t *testing.T) {
+	t.Parallel()
+	k := evaluated(t)
+	asked := k.ask()
+	k.resolve(k.answer(&asked, core.DecisionAllowAlways))
+	r, tries := k.rules()[0], 0
+	k.faults.create = func(ctx context.Context, n core.NewApproval) (core.Created, error) {
+		if tries++; tries == 1 {
+			require.Equal(t, core.OriginAuto, n.Approval.Origin)
+			_, err := k.store.RemoveRule(ctx, core.RemoveRule{ID: r.ID, By: "ann"})
+			require.NoError(t, err)
+		}
+		return k.store.Create(ctx, n)
+	}
+	require.Equal(t, core.StatusPending, k.ask().Status)
+	require.Equal(t, 2, tries)
+	require.Zero(t, k.rules()[0].Uses)
+}
+
+// A rule with one use left is used once, and the next call asks.
+func TestALastUse(t *testing.T) {
+	t.Parallel()
+	k := evaluated(t)
+	_, err := k.store.SwitchMoney(t.Context(), core.NewRule{Rule: core.Rule{
+		ID: "once", Runtime: "agents", Agent: "books", Tool: "pay", Scope: core.RuleForTool, Class: core.ClassMoney,
+		CreatedBy: "ann", UsesAllowed: 1,
+	}}, core.Guard{})
+	require.NoError(t, err)
+	pay := func(q *approvals.Ask) { q.Operation.Tool, q.Operation.Name = "pay", "" }
+	require.Equal(t, core.RulePolicy+"once", k.ask(pay).PolicyID)
+	require.Equal(t, core.StatusPending, k.ask(pay).Status)
+}
+
+// TestModeR52: the mode holds from the next call on.
+func TestModeR52(t *testing.T) {
+	t.Parallel()
+	k := evaluated(t)
+	note := func(q *approvals.Ask) { q.Operation.Tool, q.Operation.Name = "note", "" }
+	require.Equal(t, "mode.before-anything-outside.v1", k.ask(note).PolicyID)
+	_, err := k.store.SetMode(t.Context(), core.SetMode{Runtime: "agents", Agent: "books", Mode: core.ModeBeforeEverything, By: "ann"})
+	require.NoError(t, err)
+	require.Equal(t, core.StatusPending, k.ask(note).Status)
+	require.Equal(t, core.OriginAuto, k.ask(note, func(q *approvals.Ask) { q.Agent = "another" }).Origin)
+}
+
+// TestStickyDeclineK34: a declined action is denied when it is repeated, with a pointer,
+// until the window is over or a person re-opens it.
+func TestStickyDeclineK34(t *testing.T) {
+	t.Parallel()
+	k := evaluated(t)
+	declined := k.ask()
+	require.True(t, k.resolve(k.answer(&declined, core.DecisionDeny)).Applied)
+	again := k.ask()
+	require.Equal(t, core.StatusDenied, again.Status)
+	require.Equal(t, core.ReasonStickyDecline, again.Reason)
+	require.Equal(t, core.ResolverPolicy, again.ResolverKind)
+	require.Equal(t, declined.ID, again.StickyOf)
+	require.NoError(t, again.Check())
+
+	_, err := k.store.ReopenDecline(t.Context(), core.ReopenDecline{ApprovalID: declined.ID, By: "ann"})
+	require.NoError(t, err)
+	second := k.ask()
+	require.Equal(t, core.StatusPending, second.Status)
+	require.True(t, k.resolve(k.answer(&second, core.DecisionDeny)).Applied)
+	require.Equal(t, second.ID, k.ask().StickyOf)
+	k.advance(policy.DefaultStickyWindow - time.Millisecond)
+	require.Equal(t, core.StatusDenied, k.ask().Status)
+	k.advance(time.Millisecond)
+	require.Equal(t, core.StatusPending, k.ask().Status)
+}
