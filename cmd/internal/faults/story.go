@@ -100,15 +100,14 @@ func (s *story) ask(ctx context.Context, t *town) error {
 		IdempotencyKey: s.title(), Kind: core.KindPlugin, Title: s.title(),
 		Operation: api.AskOperation{Tool: "mail", Arguments: fmt.Appendf(nil, `{"to":"bea","number":%d}`, s.number)},
 	}
+	var refused error
 	err := again(ctx, func() bool {
-		asked, err := t.ann.machine.Ask(ctx, ask, 0)
-		if err != nil && !passing(err) {
-			s.wrong("ask: %s", core.CodeOf(err))
-		}
+		var asked api.Asked
+		asked, refused = t.ann.machine.Ask(ctx, ask, 0)
 		s.approval = asked.Approval
-		return err == nil
+		return refused == nil || !passing(refused)
 	})
-	return err
+	return errors.Join(err, refused)
 }
 
 // claimEarly is a runner that does not wait: it must not get anything.
