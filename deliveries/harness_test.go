@@ -32,6 +32,7 @@ type harness struct {
 	channel  *messenger // The first of them.
 	router   deliveries.Router
 	jobs     deliveries.Jobs
+	alive    func() bool // Whether the other replicas count on the worker; nil alone.
 	card     deliveries.CardFunc
 	pacer    deliveries.Pacer // nil: the worker's own.
 	wrap     func(c channels.Channel) channels.Channel
@@ -69,7 +70,7 @@ func (h *harness) start() {
 	}
 	w := deliveries.New(h.cfg, deliveries.Deps{
 		Store: h.store, Rows: h.store, Broken: h.store, Cards: h.store, Convergence: h.store, Records: h.store, People: h.store, Clock: h.store,
-		Router: h.router, Hints: h.hints, Publisher: h.bus, Jobs: h.jobs, Channels: served, Card: h.card, Pacer: h.pacer,
+		Router: h.router, Hints: h.hints, Publisher: h.bus, Jobs: h.jobs, Alive: h.alive, Channels: served, Card: h.card, Pacer: h.pacer,
 		Metrics: m, Logger: slog.New(slog.NewJSONHandler(h.logs, nil)),
 		Now: time.Now, Jitter: func() float64 { return 0.5 },
 	})

@@ -3,6 +3,7 @@ package deliveries
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/saysohq/sayso/core"
@@ -37,6 +38,10 @@ type PresenceDeps struct {
 	Now       func() time.Time // Measures time that passes; the lease is by the store's clock.
 }
 
+// afterGap is how long a presence that had a gap takes over from nobody: what kept it
+// from the store may have kept the others too, and they are only about to come back.
+const afterGap = presenceUpdate + takeoverEvery
+
 // Presence shows the other replicas of a fleet that a worker lives, and takes over from
 // those that do not. A row's own lease must outlast the slowest call of a worker that
 // lives (core.DeliveryLease); this is how nobody waits that long for one that is dead.
@@ -46,13 +51,30 @@ type Presence struct {
 	deps   PresenceDeps
 
 	lease  core.Lease
-	shown  time.Time // When the lease was last taken; zero before.
-	failed bool      // The last try to show it failed.
+	shown  atomic.Pointer[time.Time] // When the lease was last asked for with success; nil before.
+	gap    time.Time                 // When a gap ended; zero for none yet.
+	failed bool                      // The last try to show it failed.
 }
 
 // NewPresence wires the presence of the worker of that name; it starts nothing.
 func NewPresence(worker string, deps PresenceDeps) *Presence {
 	return &Presence{worker: worker, deps: deps}
+}
+
+// Alive reports whether the others still count on this worker. One that was paused, or
+// kept from the store, for longer than they wait begins nothing any more, until it has
+// shown itself again: its rows may be in other hands. Before it has shown itself for the
+// first time it cannot be missed. It is safe for concurrent use.
+func (p *Presence) Alive() bool {
+	shown := p.shown.Load()
+	return shown == nil || p.since(*shown) < presenceTerm-presenceTerm/10
+}
+
+// since is the time that has passed, by whichever clock says more: the monotonic one
+// stands still while a machine is suspended.
+func (p *Presence) since(t time.Time) time.Duration {
+	now := p.deps.Now()
+	return max(now.Sub(t), now.Round(0).Sub(t.Round(0)))
 }
 
 // Run shows and looks until ctx ends, says goodbye and returns nil. It is to end after
@@ -76,7 +98,8 @@ func (p *Presence) Run(ctx context.Context) error {
 // show renews the lease when it is time. A worker that was missed meanwhile, because it
 // was paused or the store was away, is simply there again: its rows had fences.
 func (p *Presence) show(ctx context.Context) {
-	if !p.shown.IsZero() && p.deps.Now().Sub(p.shown) < presenceEvery {
+	before := p.shown.Load()
+	if before != nil && p.since(*before) < presenceEvery {
 		return
 	}
 	asked := p.deps.Now()
@@ -87,11 +110,18 @@ func (p *Presence) show(ctx context.Context) {
 		p.trouble(ctx, "show that this worker lives", err)
 		return
 	}
-	p.lease, p.shown, p.failed = lease, asked, false
+	if before != nil && p.since(*before) >= presenceTerm {
+		p.gap = p.deps.Now()
+	}
+	p.lease, p.failed = lease, false
+	p.shown.Store(&asked)
 }
 
 // takeOver frees what the gone have left. The hints wake the workers of all replicas.
 func (p *Presence) takeOver(ctx context.Context) {
+	if !p.Alive() || !p.gap.IsZero() && p.since(p.gap) < afterGap {
+		return
+	}
 	for ctx.Err() == nil {
 		hints, err := p.deps.Store.TakeOver(ctx, takeoverLimit)
 		if len(hints) > 0 {
@@ -109,7 +139,7 @@ func (p *Presence) takeOver(ctx context.Context) {
 
 // leave gives the lease up, so that whatever the worker has left is taken over at once.
 func (p *Presence) leave(ctx context.Context) {
-	if p.shown.IsZero() {
+	if p.shown.Load() == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -109,16 +110,12 @@ func TestPresenceSurvivesAShortOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &registry{until: map[string]time.Time{}}
 		leave := present(t, r)
-		r.mu.Lock()
-		r.fault = core.ErrUnavailable
-		r.mu.Unlock()
+		r.set(core.ErrUnavailable)
 		for range 6 {
 			<-time.After(time.Second)
 			require.True(t, r.lives())
 		}
-		r.mu.Lock()
-		r.fault = nil
-		r.mu.Unlock()
+		r.set(nil)
 		<-time.After(2 * time.Second)
 		synctest.Wait()
 		require.True(t, r.lives())
@@ -137,5 +134,72 @@ func TestPresenceTakesOver(t *testing.T) {
 		require.Equal(t, 207, r.told)
 		require.Equal(t, 3, r.looked)
 		leave()
+	})
+}
+
+// What kept this worker from the store may have kept the others too: after a gap nobody
+// is taken for dead until all had time to come back.
+func TestPresenceAfterAnOutage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := &registry{until: map[string]time.Time{}}
+		p := deliveries.NewPresence("w", deliveries.PresenceDeps{
+			Store: r, Publisher: r, Logger: slog.New(slog.DiscardHandler), Now: time.Now,
+		})
+		require.True(t, p.Alive(), "nobody misses whom nobody has met")
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- p.Run(ctx) }()
+		synctest.Wait()
+		r.set(core.ErrUnavailable)
+		<-time.After(8500 * time.Millisecond)
+		require.True(t, p.Alive())
+		<-time.After(time.Second)
+		require.False(t, p.Alive(), "a second before the others may think so")
+		<-time.After(10 * time.Second)
+		r.set(nil, 5)
+		<-time.After(1500 * time.Millisecond)
+		synctest.Wait()
+		require.True(t, p.Alive(), "it has shown itself again")
+		require.Zero(t, r.hints())
+		<-time.After(4 * time.Second)
+		require.Zero(t, r.hints(), "the others may be about to")
+		<-time.After(2 * time.Second)
+		synctest.Wait()
+		require.Equal(t, 5, r.hints())
+		cancel()
+		require.NoError(t, <-ended)
+	})
+}
+
+// set changes what the store answers.
+func (r *registry) set(fault error, freed ...int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.fault, r.freed = fault, freed
+}
+
+func (r *registry) hints() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.told
+}
+
+// A worker that the others may have given up sends nothing: its rows may be in other
+// hands. It goes on when it is counted on again.
+func TestAWorkerThatIsMissedSendsNothing(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, h *harness) {
+		var missed atomic.Bool
+		missed.Store(true)
+		h.alive = func() bool { return !missed.Load() }
+		h.store.ask("a", to("d", "x"))
+		h.start()
+		h.pass(5 * time.Second)
+		require.Empty(t, h.channel.ops())
+		require.Equal(t, core.DeliveryPlanned, h.store.row("d").State)
+		missed.Store(false)
+		h.pass(2 * time.Second)
+		require.Equal(t, []string{"send"}, h.channel.ops())
 	})
 }

@@ -45,8 +45,12 @@ func (t *turn) begin(ctx context.Context, r channels.Rendered, edit bool) bool {
 }
 
 func (t *turn) beginAs(ctx context.Context, b core.BeginSend) bool {
-	if ctx.Err() != nil || !t.leaseHolds() {
+	switch {
+	case ctx.Err() != nil || t.spare() < 0:
 		t.giveBack(ctx, 0)
+		return false
+	case !t.w.deps.Alive(): // It shows itself again within a second.
+		t.giveBack(ctx, takeoverEvery)
 		return false
 	}
 	b.Delivery, b.Fence, b.Address, b.LeaseMargin = t.d.ID, t.d.Fence, t.address, ceilMillis(leaseMargin)

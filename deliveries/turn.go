@@ -276,7 +276,8 @@ func (t *turn) spare() time.Duration {
 	return core.DeliveryLease - leaseMargin - t.w.deps.Now().Sub(t.from)
 }
 
-func (t *turn) leaseHolds() bool { return t.spare() >= 0 }
+// leaseHolds reports whether the row is still ours, as far as clocks can tell.
+func (t *turn) leaseHolds() bool { return t.spare() >= 0 && t.w.deps.Alive() }
 
 func (t *turn) wholeShown() bool { return wholeShown(&t.d) }
 

@@ -66,7 +66,7 @@ type Jobs interface {
 	Hold(ctx context.Context, name string, job func(ctx context.Context, l core.Lease) error) error
 }
 
-// Deps are what the worker is made of. Jobs, Pacer, Card and Jitter may be nil.
+// Deps are what the worker is made of. Jobs, Alive, Pacer, Card and Jitter may be nil.
 type Deps struct {
 	Store       core.Deliveries
 	Rows        Rows
@@ -80,13 +80,16 @@ type Deps struct {
 	Hints       core.Subscriber
 	Publisher   core.Publisher
 	Jobs        Jobs // With several replicas: one of them sweeps. Nil: this one does.
-	Channels    []channels.Channel
-	Card        CardFunc // Default presentation.For.
-	Pacer       Pacer    // Default NewLocalPacer(Config.Budgets, Now).
-	Metrics     *Metrics
-	Logger      *slog.Logger
-	Now         func() time.Time // Arms timers; the record's times come from the store.
-	Jitter      func() float64   // In [0,1); default from math/rand/v2.
+	// Alive reports whether the other replicas still count on this worker (Presence); nil
+	// where there are none.
+	Alive    func() bool
+	Channels []channels.Channel
+	Card     CardFunc // Default presentation.For.
+	Pacer    Pacer    // Default NewLocalPacer(Config.Budgets, Now).
+	Metrics  *Metrics
+	Logger   *slog.Logger
+	Now      func() time.Time // Arms timers; the record's times come from the store.
+	Jitter   func() float64   // In [0,1); default from math/rand/v2.
 }
 
 // Worker drives every planned card to the truth. It is safe to run on any number
@@ -133,6 +136,9 @@ func New(cfg Config, deps Deps) *Worker {
 	}
 	if deps.Pacer == nil {
 		deps.Pacer = NewLocalPacer(cfg.Budgets, deps.Now)
+	}
+	if deps.Alive == nil {
+		deps.Alive = func() bool { return true }
 	}
 	if deps.Jitter == nil {
 		deps.Jitter = randomJitter

@@ -122,12 +122,13 @@ func (b *builder) buildWorker(p *parts) error {
 		return err
 	}
 	name := newID()
-	p.presence = b.presence(name)
+	var alive func() bool
+	p.presence, alive = b.presence(name)
 	p.worker = deliveries.New(deliveries.Config{
 		Name: name, PublicURL: b.Config.PublicURL, Zone: b.zone,
 	}, deliveries.Deps{
 		Store: b.store.ledger, Rows: b.store.ledger, Convergence: b.store.ledger, Records: b.store, People: b.store,
-		Router: b.planner(), Broken: b.store.ledger, Cards: b.store.ledger, Jobs: b.jobs, Clock: b.store,
+		Router: b.planner(), Broken: b.store.ledger, Cards: b.store.ledger, Jobs: b.jobs, Alive: alive, Clock: b.store,
 		Hints: b.bus, Publisher: b.bus, Channels: p.channels, Pacer: b.pacer,
 		Metrics: metrics, Logger: b.Logger.With("part", "deliveries"), Now: b.Now,
 	})
@@ -135,13 +136,14 @@ func (b *builder) buildWorker(p *parts) error {
 }
 
 // presence is that of the worker among those of other replicas, where there may be any.
-func (b *builder) presence(worker string) func(context.Context) error {
+func (b *builder) presence(worker string) (run func(context.Context) error, alive func() bool) {
 	if !b.store.shared {
-		return untilDone
+		return untilDone, nil
 	}
-	return deliveries.NewPresence(worker, deliveries.PresenceDeps{
+	p := deliveries.NewPresence(worker, deliveries.PresenceDeps{
 		Store: b.store.leases, Publisher: b.bus, Logger: b.Logger.With("part", "deliveries"), Now: b.Now,
-	}).Run
+	})
+	return p.Run, p.Alive
 }
 
 // buildEdge makes the API, the page and the webhooks on one listener.
