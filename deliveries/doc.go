@@ -57,6 +57,9 @@
 //     account's slots at most, and a row whose place is over a quarter of a second
 //     away holds none; a row that always fails waits with backoff up to 10 minutes
 //     and holds up nothing behind it.
+//   - Of several replicas, one that dies is missed within 11 s (Presence), and its rows
+//     are taken over then, not when their leases run out. A worker that was paused, or
+//     kept from the store, for so long begins no call until it has shown itself again.
 //   - Stopping drains: calls under way finish within their timeout and are
 //     recorded; rows that wait are given back.
 //
