@@ -44,6 +44,10 @@ type record interface {
 	core.Prompts
 	core.Keys
 	core.Restoration
+	core.Rules
+	core.AgentSettings
+	core.Policies
+	core.Declines
 	AbortRun(ctx context.Context, runtime, run string) (core.Run, []core.Hint, error)
 	RegisterInstance(ctx context.Context, r core.RegisterInstance) (core.Instance, []core.Hint, error)
 	DeliveriesOf(ctx context.Context, id string) ([]core.Delivery, error)
@@ -136,7 +140,7 @@ func populate(t *testing.T, s record) {
 	_, err = s.IssueCode(ctx, core.Code{Hash: hashOf("code"), Purpose: core.CodePair, PrincipalID: "alice"}, core.CodeLife)
 	require.NoError(t, err)
 	require.NoError(t, s.AddSealedKey(ctx, core.SealedKey{ID: "k", Purpose: "page", Sealed: []byte{0, 1, 255}}))
-	_, _, err = s.RegisterInstance(ctx, core.RegisterInstance{Runtime: "builder", Instance: "i", BootID: "b"})
+	_, _, err = s.RegisterInstance(ctx, core.RegisterInstance{Runtime: "builder", Instance: "i", BootID: "b", Facts: map[string]string{"sandbox": "docker"}})
 	require.NoError(t, err)
 	_, _, err = s.AbortRun(ctx, "builder", "other run")
 	require.NoError(t, err)
@@ -151,6 +155,41 @@ func populate(t *testing.T, s record) {
 	}
 	_, err = s.Report(ctx, core.Report{ID: idOf(qReported), Runtime: "builder", TokenHash: hashOf("runner"), Outcome: core.ExecutionSucceeded})
 	require.NoError(t, err)
+	_, err = s.SwitchMoney(ctx, core.NewRule{Rule: core.Rule{
+		ID: "switch", Runtime: "builder", Agent: "agent", Tool: "pay", Scope: core.RuleForTool, Class: core.ClassMoney,
+		Label: "every use of pay — für 東京", CreatedBy: "alice", CreatedName: "Alice", UsesAllowed: 3,
+	}, Life: core.MaxExpiry}, core.Guard{})
+	require.NoError(t, err)
+	_, err = s.SetMode(ctx, core.SetMode{Runtime: "builder", Agent: "agent", Mode: core.ModeOnlyMoney, By: "alice", Name: "Alice"})
+	require.NoError(t, err)
+	_, err = s.ReopenDecline(ctx, core.ReopenDecline{ApprovalID: idOf(qDenied), By: "alice", Name: "Alice"})
+	require.NoError(t, err)
+}
+
+// policyOf is what a store knows of the agent's policy.
+type policyOf struct {
+	Rules    []core.Rule
+	Agents   []core.Agent
+	Changes  []core.PolicyChange
+	Reopened core.Reopened
+	Facts    map[string]string
+}
+
+func readPolicy(t *testing.T, s record) (p policyOf) {
+	t.Helper()
+	var err error
+	p.Rules, err = s.ListRules(t.Context(), core.RuleQuery{})
+	require.NoError(t, err)
+	p.Agents, err = s.ListAgents(t.Context())
+	require.NoError(t, err)
+	p.Changes, err = s.PolicyChanges(t.Context(), "builder", "agent", 0)
+	require.NoError(t, err)
+	p.Reopened, err = s.ReadReopened(t.Context(), idOf(qDenied))
+	require.NoError(t, err)
+	is, err := s.PolicyState(t.Context(), core.PolicyQuery{Runtime: "builder", Agent: "agent", Instance: "i", Epoch: 1})
+	require.NoError(t, err)
+	p.Facts = is.Facts
+	return p
 }
 
 func ask(t *testing.T, s record, questions ...int) {

@@ -75,7 +75,10 @@ func TestMoveCarriesEverythingOver(t *testing.T) {
 	t.Parallel()
 	path, dsn := populated(t), server.Database(t)
 	var before, after view
-	withFile(t, path, func(s record) { before = look(t, s) })
+	var policy policyOf
+	withFile(t, path, func(s record) { before, policy = look(t, s), readPolicy(t, s) })
+	require.Equal(t, map[string]string{"sandbox": "docker"}, policy.Facts)
+	require.Len(t, policy.Changes, 2)
 	events := inFile(t, path, `SELECT seq || ' ' || type || ' ' || approval_id || ' ' || previous || payload FROM events ORDER BY seq`)
 	moved, err := moveTo(t, path, dsn)
 	require.NoError(t, err)
@@ -86,6 +89,7 @@ func TestMoveCarriesEverythingOver(t *testing.T) {
 
 	withDatabase(t, dsn, func(s record) {
 		after = look(t, s)
+		require.Empty(t, cmp.Diff(policy, readPolicy(t, s)), "rules and modes go on as they were")
 		// Whoever was signed in still is, and so is every machine.
 		_, who, err := s.SessionByHash(t.Context(), hashOf("session"))
 		require.NoError(t, err)
