@@ -88,11 +88,11 @@ func (l *pgLab) prepare(ctx context.Context, cards int) error {
 	return err
 }
 
-// open opens the store with the settings of a service that nobody configured.
+// open opens the store as a service does, with as many connections as pgbench has.
 func (l *pgLab) open(ctx context.Context, migrate bool) (err error) {
 	l.wire = &wireCount{}
 	l.store, err = postgres.Open(ctx, postgres.Config{
-		DSN: l.dsn, Migrate: migrate, Dial: l.wire.dial, Log: slog.New(slog.NewJSONHandler(nowhere{}, nil)),
+		DSN: l.dsn, Migrate: migrate, Dial: l.wire.dial, MaxConns: manyCallers, Log: slog.New(slog.NewJSONHandler(nowhere{}, nil)),
 	})
 	return err
 }

@@ -61,7 +61,7 @@ func (b *bench) replica(ctx context.Context, l *pgLab, redis string) (*server, e
 	if err := os.WriteFile(key, make([]byte, 32), 0o600); err != nil {
 		return nil, fmt.Errorf("write key: %w", err)
 	}
-	more := fmt.Sprintf("secret_key_file: %q\npostgres: {dsn: %q}\n", key, l.dsn)
+	more := fmt.Sprintf("secret_key_file: %q\npostgres: {dsn: %q, max_conns: %d}\n", key, l.dsn, manyCallers)
 	if redis != "" {
 		more += fmt.Sprintf("redis: {url: %q}\n", redis)
 	}
