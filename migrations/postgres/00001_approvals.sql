@@ -358,7 +358,7 @@ CREATE INDEX approvals_pending_newest ON approvals (created_at, id) WHERE status
 CREATE INDEX approvals_unclaimed ON approvals (claim_by) WHERE execution = 'unclaimed';
 CREATE INDEX approvals_claimed ON approvals (outcome_by) WHERE execution = 'claimed';
 -- Declines that still answer the same action, by step 3 of the policy.
-CREATE INDEX approvals_declined ON approvals (runtime, agent, action_hash, resolved_at) WHERE status = 'denied' AND reason = 'user';
+CREATE INDEX approvals_declined ON approvals (runtime, agent, action_hash, resolved_at, id) WHERE status = 'denied' AND reason = 'user';
 CREATE INDEX approvals_run ON approvals (runtime, run_id, created_at) WHERE run_id <> '';
 
 CREATE TABLE approval_details (

@@ -24,16 +24,15 @@ const (
 	sqlPolicyChanges = `SELECT runtime, agent, generation, kind, rule_id, mode_before, mode_after, by_id, by_name, created_at
 		FROM policy_changes WHERE runtime = ? AND agent = ? ORDER BY generation DESC LIMIT ?`
 
-	// All in one read: each evaluation makes it.
-	sqlPolicyState = `SELECT coalesce(g.mode, ''), coalesce(g.generation, 0),
-			coalesce((SELECT i.facts FROM instances i WHERE i.runtime = ?1 AND i.name = ?3 AND i.epoch = ?4
-				AND NOT EXISTS (SELECT 1 FROM instances n WHERE n.runtime = ?1 AND n.name = ?3 AND n.epoch > ?4)), ''),
-			coalesce(d.id, ''), coalesce(d.resolved_at, 0)
-		FROM (SELECT 1 AS one) o
-		LEFT JOIN agents g ON g.runtime = ?1 AND g.name = ?2
-		LEFT JOIN (SELECT a.id, a.resolved_at FROM approvals a WHERE a.status = 'denied' AND a.reason = 'user'
-				AND a.runtime = ?1 AND a.agent = ?2 AND a.action_hash = ?5 ORDER BY a.resolved_at DESC LIMIT 1) d
-			ON NOT EXISTS (SELECT 1 FROM reopened x WHERE x.approval_id = d.id)`
+	// All in one read, and so of one moment: each evaluation makes it.
+	sqlPolicyState = `SELECT coalesce((SELECT mode FROM agents WHERE runtime = ?1 AND name = ?2), ''),
+		coalesce((SELECT generation FROM agents WHERE runtime = ?1 AND name = ?2), 0),
+		coalesce((SELECT i.facts FROM instances i WHERE i.runtime = ?1 AND i.name = ?3 AND i.epoch = ?4
+			AND NOT EXISTS (SELECT 1 FROM instances n WHERE n.runtime = ?1 AND n.name = ?3 AND n.epoch > ?4)), ''),
+		coalesce((SELECT CASE WHEN EXISTS (SELECT 1 FROM reopened o WHERE o.approval_id = a.id) THEN '' ELSE a.id END` + sqlNewestDecline + `), ''),
+		coalesce((SELECT a.resolved_at` + sqlNewestDecline + `), 0)`
+	sqlNewestDecline = ` FROM approvals a WHERE a.status = 'denied' AND a.reason = 'user'
+		AND a.runtime = ?1 AND a.agent = ?2 AND a.action_hash = ?5 ORDER BY a.resolved_at DESC, a.id DESC LIMIT 1`
 )
 
 // PolicyName is the name under which an agent's mode and rules are locked: shared by
@@ -168,7 +167,11 @@ func (s *Store) PolicyState(ctx context.Context, q core.PolicyQuery) (core.Polic
 	now, err := s.read(ctx).Dated(sqlPolicyState, args, func(scan Row) error {
 		return scan(&is.Mode, &is.Generation, &facts, &is.Declined, (*int64)(&is.DeclinedAt))
 	})
-	if is.Now = now; err == nil {
+	is.Now = now
+	if is.Declined == "" { // There is none, or it was re-opened.
+		is.DeclinedAt = 0
+	}
+	if err == nil {
 		is.Facts, err = decodeFacts(facts)
 	}
 	if err != nil {

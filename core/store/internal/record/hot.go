@@ -54,6 +54,10 @@ func (t *Table) Hot() map[string]Statement {
 		"hasten":          one(sqlHasten, now, now, "d", "x"),
 		"unconverged":     one(sqlUnconverged),
 		"forgotten":       one(t.markForgotten, now, now),
+		"policy state":    one(sqlPolicyState, "r", "a", "i", now, "h"),
+		"live rules":      one(sqlLiveRules, "r", "a"),
+		"use rule":        one(sqlUseRule, "u", "r", "a", now),
+		"history":         one(sqlPolicyChanges, "r", "a", now),
 	}
 }
 
