@@ -48,6 +48,10 @@ func TestAuditNotices(t *testing.T) {
 			row: denied, story: story{attempts: []attempt{{wayPage, core.DecisionDeny, toldNothing}, {wayAPI, core.DecisionAllowOnce, toldLost}}},
 			want: "somebody was told that nothing was recorded, and it is",
 		},
+		"not recorded, and then it had been": {
+			row: allowed, story: story{attempts: []attempt{{waySlack, core.DecisionAllowOnce, toldNothing}, {waySlack, core.DecisionAllowOnce, toldSame}}},
+			want: "somebody was told that nothing was recorded, and it is",
+		},
 		"lost to nobody": {
 			row: denied, story: story{attempts: []attempt{{wayAPI, core.DecisionDeny, toldLost}}}, want: "the only answer there was lost",
 		},
@@ -69,7 +73,7 @@ func TestAuditNotices(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a := &audit{rows: map[string]row{id: c.row}, counts: newCounts()}
+			a := &audit{rows: map[string]row{id: c.row}, counts: newCounts(), once: true}
 			c.story.approval = api.Approval{ID: id}
 			a.decided(&c.story)
 			a.executed(&c.story)

@@ -166,7 +166,7 @@ func (c *campaign) check(ctx context.Context, so counts) (counts, error) {
 			return so, err
 		}
 	}
-	a := &audit{town: c.town, stories: c.stories, counts: so}
+	a := &audit{town: c.town, stories: c.stories, once: c.fault.once, counts: so}
 	err := a.run(ctx)
 	for _, r := range c.town.replicas {
 		if stopped := r.stop(); stopped != nil {

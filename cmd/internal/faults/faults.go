@@ -38,6 +38,7 @@ var errNotHere = errors.New("not run")
 type fault struct {
 	name    string
 	does    string
+	once    bool          // No process dies and no job moves, so that messengers hand nothing over twice.
 	perTurn time.Duration // For faults that are counted: how long one takes.
 	needs   func(ctx context.Context, c *campaign) (needs, error)
 	run     func(ctx context.Context, c *campaign) error
@@ -63,7 +64,7 @@ func all() []*fault {
 		},
 		{name: "stop", does: "the holder of the leases is stopped past them, and wakes up late", run: stopped},
 		{name: "postgres-restart", does: "PostgreSQL is restarted, fast and immediate", run: restarted},
-		{name: "commit-cut", does: "connections break in the middle of a commit", run: commitsBroken},
+		{name: "commit-cut", does: "connections break in the middle of a commit", once: true, run: commitsBroken},
 		{name: "latency", does: "PostgreSQL is 2 s away", run: slowed},
 		{name: "pool", does: "two connections for each replica, and rows that somebody else has locked", needs: smallPool, run: locked},
 		{name: "redis-restart", does: "Redis is killed, and comes back empty", run: redisKilled},

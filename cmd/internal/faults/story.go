@@ -34,6 +34,9 @@ type attempt struct {
 	told     told
 }
 
+// String implements fmt.Stringer.
+func (a attempt) String() string { return fmt.Sprintf("%s, %s: %s", a.way, a.decision, a.told) }
+
 func (s *story) title() string { return fmt.Sprintf("Fault question %d", s.number) }
 
 func (s *story) wrong(format string, args ...any) {
