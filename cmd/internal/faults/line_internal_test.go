@@ -52,12 +52,15 @@ func server(t *testing.T) (socket string, heard <-chan string) {
 }
 
 // speak says something over the line, and returns the answer.
-func speak(t *testing.T, n *line, text []byte) (string, error) {
-	t.Helper()
+func speak(n *line, text []byte) (string, error) {
 	c, err := (&net.Dialer{}).DialContext(context.Background(), "unix", n.socket())
-	require.NoError(t, err)
+	if err != nil {
+		return "", err
+	}
 	defer c.Close()
-	require.NoError(t, c.SetDeadline(time.Now().Add(10*time.Second)))
+	if err := c.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		return "", err
+	}
 	if _, err := c.Write(text); err != nil {
 		return "", err
 	}
@@ -73,22 +76,22 @@ func TestLine(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, n.close()) })
 
-	got, err := speak(t, n, []byte("hello"))
+	got, err := speak(n, []byte("hello"))
 	require.NoError(t, err)
 	require.Equal(t, "answer", got)
 	require.Equal(t, "hello", <-heard)
 
 	n.lower()
-	_, err = speak(t, n, []byte("down"))
+	_, err = speak(n, []byte("down"))
 	require.Error(t, err)
 	n.mend()
 
 	commit := message('Q', "COMMIT\x00")
 	n.cutCommits(func() commitCut { return cutBefore })
-	_, err = speak(t, n, commit)
+	_, err = speak(n, commit)
 	require.ErrorIs(t, err, io.EOF)
 	n.cutCommits(func() commitCut { return cutAfter })
-	_, err = speak(t, n, commit)
+	_, err = speak(n, commit)
 	require.ErrorIs(t, err, io.EOF)
 	require.Equal(t, string(commit), <-heard, "the second one arrived, and nothing before it")
 	before, after := n.commitsCut()
@@ -98,7 +101,7 @@ func TestLine(t *testing.T) {
 	n.stall()
 	answered := make(chan string, 1)
 	go func() {
-		got, _ := speak(t, n, []byte("late")) // Whoever waits for the answer notices.
+		got, _ := speak(n, []byte("late")) // Whoever waits for the answer notices.
 		answered <- got
 	}()
 	select {
