@@ -30,8 +30,8 @@ func TestAuditNotices(t *testing.T) {
 		story story
 		want  string // "" where nothing is wrong.
 	}{
-		"all is well":       {row: allowed, story: story{attempts: won, tried: []string{"r"}, runs: []string{"r"}, reported: true}},
-		"a denial":          {row: denied, story: story{attempts: []attempt{{wayAPI, core.DecisionDeny, toldWon}}, tried: []string{"r"}}},
+		"all is well":       {row: allowed, story: story{attempts: won, tried: 1, runs: []string{"r"}, reported: true}},
+		"a denial":          {row: denied, story: story{attempts: []attempt{{wayAPI, core.DecisionDeny, toldWon}}, tried: 1}},
 		"an answer unheard": {row: denied, story: story{attempts: []attempt{{wayPage, core.DecisionDeny, toldSilence}, {wayAPI, core.DecisionAllowOnce, toldLost}}}},
 		"changed": {
 			row: denied, story: story{attempts: won}, want: "was acknowledged, and the record says",
@@ -40,8 +40,8 @@ func TestAuditNotices(t *testing.T) {
 			row: denied, story: story{attempts: []attempt{{wayPage, core.DecisionAllowOnce, toldSettled}}}, want: "was acknowledged, and the record says",
 		},
 		"two winners": {
-			row:   unclaimed,
-			story: story{tried: []string{"r"}, attempts: []attempt{{waySlack, core.DecisionAllowOnce, toldWon}, {waySlackCommand, core.DecisionAllowOnce, toldWon}}},
+			row:   allowed,
+			story: story{tried: 1, runs: []string{"r"}, attempts: []attempt{{waySlack, core.DecisionAllowOnce, toldWon}, {waySlackCommand, core.DecisionAllowOnce, toldWon}}},
 			want:  "2 answers were told that they had decided",
 		},
 		"not recorded, and it is": {
@@ -57,17 +57,20 @@ func TestAuditNotices(t *testing.T) {
 		},
 		"ended by nobody": {row: row{id: id, status: core.StatusExpired}, want: "nobody's answer ended it"},
 		"run without an allow": {
-			row: denied, story: story{runs: []string{"r"}, tried: []string{"r"}}, want: "it ran without an allow",
+			row: denied, story: story{runs: []string{"r"}, tried: 1}, want: "it ran without an allow",
 		},
 		"run without a claim": {
-			row: unclaimed, story: story{attempts: won, runs: []string{"r"}, tried: []string{"r"}}, want: "it ran, and its grant is recorded as unclaimed",
+			row: unclaimed, story: story{attempts: won, runs: []string{"r"}, tried: 1}, want: "it ran, and its grant is recorded as unclaimed",
+		},
+		"granted to nobody": {
+			row: unclaimed, story: story{attempts: won, tried: 2}, want: "no runner of 2 got it",
 		},
 		"claimed by nobody": {
-			row: allowed, story: story{attempts: won, tried: []string{"r"}}, want: "no runner got it",
+			row: allowed, story: story{attempts: won, tried: 1}, want: "no runner of 1 got it",
 		},
 		"a lost outcome": {
 			row:   row{id: id, status: core.StatusAllowed, decision: core.DecisionAllowOnce, surface: core.SurfaceSlack, execution: core.ExecutionClaimed},
-			story: story{attempts: won, runs: []string{"r"}, tried: []string{"r"}, reported: true}, want: "its outcome was acknowledged",
+			story: story{attempts: won, runs: []string{"r"}, tried: 1, reported: true}, want: "its outcome was acknowledged",
 		},
 	}
 	for name, c := range cases {

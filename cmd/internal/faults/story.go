@@ -22,7 +22,7 @@ type story struct {
 	approval api.Approval
 	attempts []attempt
 	runs     []string // Tokens of the runners that ran it: at most one.
-	tried    []string // Tokens of the runners that asked for the grant.
+	tried    int      // How many runners asked for the grant.
 	reported bool     // The outcome was taken.
 	faults   []string // What was wrong while it went on.
 }
@@ -193,7 +193,7 @@ func (s *story) claim(ctx context.Context, t *town) error {
 	runners := make(chan ran, n)
 	for range n {
 		token := client.NewClaimToken()
-		s.tried = append(s.tried, token)
+		s.tried++
 		go func() { runners <- ran{token, s.take(ctx, t, token)} }()
 	}
 	unfinished := false
