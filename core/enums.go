@@ -184,13 +184,14 @@ const (
 	VoidSuperseded      VoidReason = "superseded"
 	VoidStorageRestored VoidReason = "storage-restored"
 	VoidHashMismatch    VoidReason = "hash-mismatch"
+	VoidPolicyChanged   VoidReason = "policy-changed" // The rule or the mode that allowed it does no more.
 )
 
 // Valid reports whether v is one of the closed set, VoidNone included.
 func (v VoidReason) Valid() bool {
 	switch v {
 	case VoidNone, VoidLapsed, VoidRunAborted, VoidRuntimeRestart, VoidSuperseded,
-		VoidStorageRestored, VoidHashMismatch:
+		VoidStorageRestored, VoidHashMismatch, VoidPolicyChanged:
 		return true
 	}
 	return false

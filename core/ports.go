@@ -44,9 +44,9 @@ type Approvals interface {
 type Grants interface {
 	// Claim takes the grant. The same token again is the same success. Errors,
 	// each with the current row: ErrNotFound (unknown, or another runtime's),
-	// ErrNotClaimable, ErrAlreadyClaimed, ErrStaleEpoch, ErrRunAborted,
-	// ErrPolicyChanged (an automatic grant whose rule was removed or has expired, or
-	// whose agent has another mode since; it lapses). A wrong
+	// ErrNotClaimable, ErrAlreadyClaimed, ErrStaleEpoch, ErrRunAborted.
+	// An automatic grant whose rule was removed or has expired, or whose agent has
+	// another mode since, is voided and ErrNotClaimable. A wrong
 	// ActionHash from its own runtime voids the grant and returns ErrNotClaimable.
 	Claim(ctx context.Context, c Claim) (Approval, error)
 	// Report records what happened under the claim. The same report again is the

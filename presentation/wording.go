@@ -217,6 +217,8 @@ func voidWords(v core.VoidReason) string {
 		return "a backup was restored"
 	case core.VoidHashMismatch:
 		return "another action came to use the permission"
+	case core.VoidPolicyChanged:
+		return "the rule or mode that allowed it has changed"
 	case core.VoidNone:
 	}
 	return "the permission was taken back"

@@ -83,7 +83,8 @@ func TestAlwaysAllowK7R75(t *testing.T) {
 	_, err = k.service.Claim(t.Context(), k.token, approvals.Claim{
 		Lookup: core.Lookup{ID: auto.ID}, ActionHash: auto.ActionHash, Token: "0123456789abcdef",
 	})
-	require.ErrorIs(t, err, core.ErrPolicyChanged)
+	require.ErrorIs(t, err, core.ErrNotClaimable)
+	require.Equal(t, core.VoidPolicyChanged, k.read(auto.ID).VoidReason)
 }
 
 // A rule that is removed between the evaluation and the insert is evaluated again.

@@ -311,7 +311,8 @@ CREATE TABLE approvals (
     outcome_by    bigint NOT NULL DEFAULT 0,
     outcome_at    bigint NOT NULL DEFAULT 0,
     outcome_error text COLLATE "C" NOT NULL DEFAULT '',
-    void_reason   text COLLATE "C" NOT NULL DEFAULT '' CHECK (void_reason IN ('', 'lapsed', 'run-aborted', 'runtime-restart', 'superseded', 'storage-restored', 'hash-mismatch')),
+    void_reason   text COLLATE "C" NOT NULL DEFAULT '' CHECK (void_reason IN ('', 'lapsed', 'run-aborted', 'runtime-restart', 'superseded', 'storage-restored', 'hash-mismatch',
+        'policy-changed')),
 
     revision      bigint NOT NULL CHECK (revision >= 1),
     card_revision bigint NOT NULL CHECK (card_revision BETWEEN 1 AND revision),

@@ -315,7 +315,8 @@ CREATE TABLE approvals (
     outcome_at    INTEGER NOT NULL DEFAULT 0,
     outcome_error TEXT    NOT NULL DEFAULT '',
     void_reason   TEXT    NOT NULL DEFAULT '' CHECK (void_reason = '' OR void_reason = 'lapsed' OR void_reason = 'run-aborted'
-            OR void_reason = 'runtime-restart' OR void_reason = 'superseded' OR void_reason = 'storage-restored' OR void_reason = 'hash-mismatch'),
+            OR void_reason = 'runtime-restart' OR void_reason = 'superseded' OR void_reason = 'storage-restored' OR void_reason = 'hash-mismatch'
+            OR void_reason = 'policy-changed'),
 
     revision      INTEGER NOT NULL CHECK (revision >= 1),
     card_revision INTEGER NOT NULL CHECK (card_revision BETWEEN 1 AND revision),

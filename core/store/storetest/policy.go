@@ -102,7 +102,7 @@ func policyModeGuards(k *kit) {
 	k.setMode("agent-1", core.ModeBeforeEverything, 1)
 	k.refusesInsert(core.ErrPolicyChanged, byMode(1))
 	_, err := k.Claim(k.ctx, claimOf(granted, "token"))
-	require.ErrorIs(k.t, err, core.ErrPolicyChanged)
+	require.ErrorIs(k.t, err, core.ErrNotClaimable)
 	k.claim(byRule, "token") // Rules hold in every mode.
 	k.claim(k.allow(k.create().ID), "token")
 }

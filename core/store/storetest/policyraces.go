@@ -174,7 +174,7 @@ func raceInsertRemove(k *kit) {
 			}
 			made++
 			_, err = k.Claim(k.ctx, claimOf(k.read(commands[i].Approval.ID), "token"))
-			require.ErrorIs(k.t, err, core.ErrPolicyChanged, "what slipped in before the removal is not run after it")
+			require.ErrorIs(k.t, err, core.ErrNotClaimable, "what slipped in before the removal is not run after it")
 		}
 		require.Equal(k.t, made, k.rule(r.ID).Uses)
 		k.refusesInsert(core.ErrPolicyChanged, under(r, generation))
@@ -196,8 +196,8 @@ func raceClaimRemove(k *kit) {
 		require.NoError(k.t, errs[1])
 		want := core.ExecutionClaimed
 		if errs[0] != nil {
-			require.ErrorIs(k.t, errs[0], core.ErrPolicyChanged)
-			want = core.ExecutionUnclaimed
+			require.ErrorIs(k.t, errs[0], core.ErrNotClaimable)
+			want = core.ExecutionVoided
 		}
 		require.Equal(k.t, want, k.read(granted.ID).Execution)
 	}
@@ -222,7 +222,7 @@ func raceInsertMode(k *kit) {
 			continue
 		}
 		_, err := k.Claim(k.ctx, claimOf(k.read(c.Approval.ID), "token"))
-		require.ErrorIs(k.t, err, core.ErrPolicyChanged)
+		require.ErrorIs(k.t, err, core.ErrNotClaimable)
 	}
 }
 

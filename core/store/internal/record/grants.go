@@ -128,7 +128,7 @@ func (t *tx) refuses(a *core.Approval, c *core.Claim) (refusal, failure error) {
 	}
 	holds, err := t.inForce(a)
 	if err == nil && !holds {
-		return core.ErrPolicyChanged, nil
+		return core.ErrNotClaimable, t.void(a, core.VoidPolicyChanged)
 	}
 	return nil, err
 }
