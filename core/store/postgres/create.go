@@ -28,16 +28,22 @@ const (
 
 	sqlAddDetail = `INSERT INTO approval_details (approval_id, text, omitted)
 		SELECT a.id, $2::text, $3::bigint FROM approvals a WHERE ` + byUs
-	sqlAddDeliveries = `INSERT INTO deliveries (id, approval_id, channel, account, destination, person_id, address,
-			state, due_at, give_up_at, created_at, updated_at)
-		SELECT p.id, a.id, p.channel, p.account, p.destination, p.person_id, nullif(p.address, ''), 'planned',
-			a.created_at + p.after, least(a.expires_at, a.created_at + p.after + $9::bigint), a.created_at, a.created_at
-		FROM approvals a, unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bigint[])
-			AS p (id, channel, account, destination, person_id, address, after)
-		WHERE ` + byUs
+	// sqlAddEvent records the event. The deadline is the database's to say: it stands
+	// between the halves of the body.
 	sqlAddEvent = `INSERT INTO events (approval_id, revision, type, runtime, caused_by, created_at, payload)
 		SELECT a.id, a.revision, $2::text, a.runtime, a.caused_by, a.created_at, ($3::text || a.expires_at || $4::text)::json
 		FROM approvals a WHERE ` + byUs
+	// sqlAddCards does the same and writes the planned cards.
+	sqlAddCards = `WITH a AS MATERIALIZED (SELECT a.id, a.revision, a.runtime, a.caused_by, a.created_at, a.expires_at
+			FROM approvals a WHERE ` + byUs + `),
+		cards AS (INSERT INTO deliveries (id, approval_id, channel, account, destination, person_id, address,
+			state, due_at, give_up_at, created_at, updated_at)
+		SELECT p.id, a.id, p.channel, p.account, p.destination, p.person_id, nullif(p.address, ''), 'planned',
+			a.created_at + p.after, least(a.expires_at, a.created_at + p.after + $12::bigint), a.created_at, a.created_at
+		FROM a, unnest($5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::bigint[])
+			AS p (id, channel, account, destination, person_id, address, after))
+		INSERT INTO events (approval_id, revision, type, runtime, caused_by, created_at, payload)
+		SELECT a.id, a.revision, $2::text, a.runtime, a.caused_by, a.created_at, ($3::text || a.expires_at || $4::text)::json FROM a`
 )
 
 // newCreate writes the statement that makes a row out of values whose times count
@@ -178,14 +184,15 @@ func (s *Store) insert(ctx context.Context, d *request, alone bool) (at core.Mil
 		if d.Detail.Text != "" || d.Detail.Omitted > 0 {
 			b.Queue(sqlAddDetail, d.a.ID, d.Detail.Text, d.Detail.Omitted)
 		}
-		if d.a.Status == core.StatusPending && len(d.Deliveries) > 0 {
-			p := &d.cards
-			b.Queue(sqlAddDeliveries, d.a.ID, p.ids, p.channels, p.accounts, p.destinations, p.people, p.addresses, p.after, int64(core.GiveUpAfter))
-		}
 		if rule != "" {
 			b.Queue(sqlCountUse, d.a.ID, rule)
 		}
-		b.Queue(sqlAddEvent, d.a.ID, string(core.EventOf(d.a.Status, d.a.Origin)), d.before, d.after)
+		query, args := sqlAddEvent, []any{d.a.ID, string(core.EventOf(d.a.Status, d.a.Origin)), d.before, d.after}
+		if p := &d.cards; d.a.Status == core.StatusPending && len(d.Deliveries) > 0 {
+			query = sqlAddCards
+			args = append(args, p.ids, p.channels, p.accounts, p.destinations, p.people, p.addresses, p.after, int64(core.GiveUpAfter))
+		}
+		b.Queue(query, args...)
 		return s.sendAll(ctx, b)
 	})
 	s.floor.raise(int64(at))
