@@ -121,7 +121,9 @@ var rules = []rule{
 	},
 	{
 		"production code imports no test package",
-		func(p string) bool { return !testOnly(p) && p != "cmd/playground" && p != "cmd/bench" && p != "cmd/internal/faults" },
+		func(p string) bool {
+			return !testOnly(p) && p != "cmd/playground" && p != "cmd/bench" && p != "cmd/internal/faults"
+		},
 		func(_ graph, p pkg) string {
 			return first(p.Imports, func(d string) bool {
 				return local(d) != "" && testOnly(local(d)) || strings.HasPrefix(d, "github.com/stretchr/testify") || d == "testing"

@@ -37,11 +37,11 @@ func openBaseline(ctx context.Context, l *lab) (*baseline, error) {
 		return nil, err
 	}
 	r := &baseline{lab: l}
-	l.raw.SetMaxOpenConns(2) // One for the decisions, one for the copies.
 	var err error
 	if r.conn, err = l.raw.Conn(ctx); err != nil {
 		return nil, fmt.Errorf("open baseline: %w", err)
 	}
+	l.rows = r.conn // It makes what it decides, as the service does.
 	for _, q := range []string{"BEGIN IMMEDIATE", rawDecide, rawCards, rawEvent, "COMMIT"} {
 		s, err := r.conn.PrepareContext(ctx, q) //nolint:sqlclosecheck // Goes with the connection.
 		if err != nil {

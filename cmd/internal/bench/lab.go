@@ -34,9 +34,11 @@ type lab struct {
 	people  *people.Service
 	service *approvals.Service
 	raw     *sql.DB
+	rows    session // Which makes copies: raw, unless said otherwise.
 	seed    core.Approval
 	admin   people.SignedIn
 	token   people.IssuedToken
+	askers  []*core.Token
 	// deployment is the id of the database.
 	deployment string
 
@@ -60,7 +62,7 @@ func openLab(ctx context.Context, dir string, cards int) (*lab, error) {
 		Principals: l.store, Identities: l.store, Sessions: l.store, Tokens: l.store, Codes: l.store,
 		Burner: l.store, Text: redactor, Log: quiet,
 	})
-	l.service = approvals.New(approvals.Config{}, approvals.Deps{
+	l.service = approvals.New(approvals.Config{MaxPending: 1_000_000}, approvals.Deps{
 		Store: l.store, Owners: l.store, People: l.store, Evaluator: policy.AskAlways{},
 		Describer: redactor, Planner: planner(cards), Publisher: bus, Hints: bus, Observer: ignore{},
 		Logger: quiet, NewID: newID,
@@ -71,6 +73,7 @@ func openLab(ctx context.Context, dir string, cards int) (*lab, error) {
 	l.work.Go(func() { l.errs <- l.service.Run(running) })
 	if l.raw, err = sql.Open("sqlite", dataSource(path)); err == nil {
 		l.raw.SetMaxOpenConns(1)
+		l.rows = l.raw
 		err = l.settle(ctx)
 	}
 	if err != nil {

@@ -16,7 +16,7 @@ const (
 func (b *bench) resolve(ctx context.Context) error {
 	return b.againstSQL(ctx, sqlRound{
 		name: "resolve", title: "32 callers, service beside one commit per write", target: ">= 5x, goal 8x",
-		callers: manyCallers, rounds: 10, turn: time.Second, least: 5,
+		callers: manyCallers, rounds: 24, turn: 300 * time.Millisecond, least: 5,
 	})
 }
 
@@ -24,7 +24,7 @@ func (b *bench) resolve(ctx context.Context) error {
 func (b *bench) single(ctx context.Context) error {
 	return b.againstSQL(ctx, sqlRound{
 		name: "single", title: "1 caller, service beside one commit per write", target: ">= 0.8x",
-		callers: 1, rounds: 8, turn: 700 * time.Millisecond, least: 0.8,
+		callers: 1, rounds: 12, turn: 500 * time.Millisecond, least: 0.8,
 	})
 }
 
@@ -81,7 +81,7 @@ func (l *lab) fill(ctx context.Context, n int) ([]string, error) { return l.copi
 // side is the service of the lab, called as a surface of this process calls it.
 func (l *lab) side(callers int) *side {
 	return &side{
-		callers: callers, guess: 2000, fill: l.fill, commits: l.commits,
+		callers: callers, guess: 2000, fill: l.asked, commits: l.commits,
 		decide: func(ctx context.Context, _ int, id string) error { return l.resolve(ctx, id) },
 	}
 }

@@ -6,7 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/saysohq/sayso/core"
 )
@@ -18,6 +22,44 @@ func dataSource(path string) string {
 		"temp_store(MEMORY)", "cache_size(-16000)", "journal_size_limit(67108864)",
 	}}
 	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: q.Encode()}).String()
+}
+
+// asked makes n pending rows as the service makes them: by the connection that will
+// decide them, which still has their pages in its cache, as it has in life, where most
+// are answered minutes after they were asked.
+func (l *lab) asked(ctx context.Context, n int) ([]string, error) {
+	for len(l.askers) < manyCallers { // Each counts its own open questions.
+		t, err := l.issue(ctx, runtimeName+strconv.Itoa(len(l.askers)))
+		if err != nil {
+			return nil, err
+		}
+		l.askers = append(l.askers, &t.Token)
+	}
+	ids := make([]string, n)
+	var work errgroup.Group
+	for c := range manyCallers {
+		work.Go(func() error {
+			for i := c; i < n; i += manyCallers {
+				a, err := l.ask(ctx, l.askers[c])
+				if err != nil {
+					return fmt.Errorf("ask: %w", err)
+				}
+				ids[i] = a.ID
+			}
+			return nil
+		})
+	}
+	if err := work.Wait(); err != nil {
+		return nil, err
+	}
+	slices.Sort(ids) // In the order of their making.
+	return ids, nil
+}
+
+// session is a pool of connections, or one of them.
+type session interface {
+	BeginTx(ctx context.Context, o *sql.TxOptions) (*sql.Tx, error)
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }
 
 // copies makes n pending rows like the given approval, with its deliveries, detail
@@ -34,7 +76,7 @@ func (l *lab) copies(ctx context.Context, of *core.Approval, n int) ([]string, e
 	if err != nil {
 		return nil, fmt.Errorf("encode ids: %w", err)
 	}
-	tx, err := l.raw.BeginTx(ctx, nil)
+	tx, err := l.rows.BeginTx(ctx, nil)
 	if err != nil {
 		return nil, fmt.Errorf("copy rows: %w", err)
 	}
@@ -56,7 +98,7 @@ func (l *lab) copies(ctx context.Context, of *core.Approval, n int) ([]string, e
 		return nil, fmt.Errorf("copy rows: %w", err)
 	}
 	// What these rows wrote to the log is not left for the measured side to move.
-	if _, err := l.raw.ExecContext(ctx, `PRAGMA wal_checkpoint(PASSIVE)`); err != nil {
+	if _, err := l.rows.ExecContext(ctx, `PRAGMA wal_checkpoint(PASSIVE)`); err != nil {
 		return nil, fmt.Errorf("checkpoint: %w", err)
 	}
 	return ids, nil
