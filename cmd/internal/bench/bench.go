@@ -87,6 +87,17 @@ var measures = [...]measure{
 	{"burst-discord", burstOn(core.SurfaceDiscord)},
 }
 
+// chosen reports whether a measure is to be run: the one of that name, or else all
+// whose names contain it.
+func chosen(name, only string) bool {
+	for _, m := range measures {
+		if m.name == only {
+			return name == only
+		}
+	}
+	return strings.Contains(name, only)
+}
+
 // Run measures and prints the report. It returns an error when something could
 // not be measured, not when a target was missed: the report says that.
 func Run(ctx context.Context, o Options) error {
@@ -108,7 +119,7 @@ func Run(ctx context.Context, o Options) error {
 	b.printf("sayso bench: %d CPU, %s/%s, %s; durable: WAL, synchronous=FULL\n\n", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
 	var faults []error
 	for _, m := range slices.Concat(measures[:], pgMeasures[:]) {
-		if !strings.Contains(m.name, o.Only) {
+		if !chosen(m.name, o.Only) {
 			continue
 		}
 		if err := m.run(b, ctx); err != nil {

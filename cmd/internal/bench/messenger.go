@@ -83,10 +83,10 @@ func (b *bench) connect(ctx context.Context, name string, n int, groups ...int64
 	}
 	var list []string
 	for _, g := range groups {
-		list = append(list, strconv.FormatInt(g, 10))
+		list = append(list, strconv.Quote(strconv.FormatInt(g, 10)))
 	}
-	c.server, err = b.serve(ctx, c.dir, fmt.Sprintf("telegram: [{token: %q, api_url: %q, unpaced: true, chats: [\"%s\"]}]\n",
-		token, url, strings.Join(list, `", "`)))
+	c.server, err = b.serve(ctx, c.dir, fmt.Sprintf("telegram: [{token: %q, api_url: %q, unpaced: true, chats: [%s]}]\n",
+		token, url, strings.Join(list, ", ")))
 	if err != nil {
 		return c, err
 	}

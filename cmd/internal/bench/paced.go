@@ -7,8 +7,8 @@ import (
 )
 
 // paced lets the callers decide so many rows a second together, at even distances and
-// in turn. A decision is timed from the moment at which it was due, so that one that
-// had to wait for its caller counts with its waiting.
+// in turn. A decision whose caller was still waiting for its last one is timed from the
+// moment at which it was due, so that its waiting counts.
 func (s *side) paced(ctx context.Context, perSecond int, d time.Duration) ([]time.Duration, error) {
 	every := time.Second / time.Duration(perSecond)
 	ids, err := s.fill(ctx, int(d/every))
@@ -23,11 +23,14 @@ func (s *side) paced(ctx context.Context, perSecond int, d time.Duration) ([]tim
 		wg.Go(func() {
 			for i := c; i < len(ids); i += s.callers {
 				due := began.Add(time.Duration(i) * every)
-				select {
-				case <-time.After(time.Until(due)):
-				case <-ctx.Done():
-					errs <- ctx.Err()
-					return
+				if wait := time.Until(due); wait > 0 {
+					select {
+					case <-time.After(wait):
+					case <-ctx.Done():
+						errs <- ctx.Err()
+						return
+					}
+					due = time.Now() // A timer that is late is not the service's.
 				}
 				if err := s.decide(ctx, c, ids[i]); err != nil {
 					errs <- err
