@@ -19,12 +19,8 @@ func ParseTable(b []byte) (policy.Table, error) {
 	}
 	var t policy.Table
 	d := &decoder{}
-	versioned := false
-	d.mapping(root, "", func(key string, v *yaml.Node, at string) bool {
+	d.versioned(root, func(key string, v *yaml.Node, at string) bool {
 		switch key {
-		case "version":
-			versioned = true
-			d.version(v, at)
 		case "mode":
 			t.DefaultMode = d.mode(v, at)
 		case "sticky_decline":
@@ -48,9 +44,6 @@ func ParseTable(b []byte) (policy.Table, error) {
 		}
 		return true
 	})
-	if !versioned {
-		d.fault(root, "version", "must be given: 1")
-	}
 	return t, d.err()
 }
 
@@ -62,12 +55,8 @@ func ParseOrganisation(b []byte) (policy.Organisation, error) {
 	}
 	var o policy.Organisation
 	d := &decoder{}
-	versioned := false
-	d.mapping(root, "", func(key string, v *yaml.Node, at string) bool {
+	d.versioned(root, func(key string, v *yaml.Node, at string) bool {
 		switch key {
-		case "version":
-			versioned = true
-			d.version(v, at)
 		case "always_ask":
 			o.AlwaysAsk = d.texts(v, at)
 		case "tools":
@@ -79,10 +68,23 @@ func ParseOrganisation(b []byte) (policy.Organisation, error) {
 		}
 		return true
 	})
-	if !versioned {
+	return o, d.err()
+}
+
+// versioned reads the members of a whole document, which says its version.
+func (d *decoder) versioned(root *yaml.Node, member func(key string, v *yaml.Node, at string) bool) {
+	given := false
+	d.mapping(root, "", func(key string, v *yaml.Node, at string) bool {
+		if key == "version" {
+			given = true
+			d.version(v, at)
+			return true
+		}
+		return member(key, v, at)
+	})
+	if !given {
 		d.fault(root, "version", "must be given: 1")
 	}
-	return o, d.err()
 }
 
 func (d *decoder) mode(n *yaml.Node, at string) policy.Mode {

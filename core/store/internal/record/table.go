@@ -20,7 +20,8 @@ type Table struct {
 	all    []column
 	names  string // All columns of approvals, qualified with "a.".
 	insert string
-	moving moving
+	fixed  int    // How many of all stand first and never change.
+	moving string // The names of the rest, qualified with "a.".
 
 	buffers sync.Pool // Of *rowBuffer.
 
@@ -49,7 +50,7 @@ type Table struct {
 
 func newTable(d Dialect) *Table {
 	stamps, outcome, grant := stampColumns(), outcomeColumns(), grantColumns()
-	t := &Table{Dialect: d, all: slices.Concat(fixedColumns(), stamps, outcome, grant), moving: newMoving()}
+	t := &Table{Dialect: d, all: slices.Concat(fixedColumns(), stamps, outcome, grant)}
 	t.buffers.New = func() any { return newRowBuffer(t.all) }
 	names, qualified := make([]string, len(t.all)), make([]string, len(t.all))
 	for i, c := range t.all {
@@ -58,9 +59,11 @@ func newTable(d Dialect) *Table {
 	t.names = strings.Join(qualified, ", ")
 	t.insert = "INSERT INTO approvals (" + strings.Join(names, ", ") + ") VALUES (?" + strings.Repeat(", ?", len(names)-1) + ")"
 	// The three groups stand behind each other in t.all.
-	first, ends := len(t.all)-len(grant)-len(outcome)-len(stamps), len(t.all)-len(grant)
-	t.end = newChange(t.all, span(first, ends+2))
-	t.grant = newChange(t.all, append(span(first, first+len(stamps)), span(ends, len(t.all))...))
+	t.fixed = len(t.all) - len(grant) - len(outcome) - len(stamps)
+	t.moving = strings.Join(qualified[t.fixed:], ", ")
+	ends := len(t.all) - len(grant)
+	t.end = newChange(t.all, span(t.fixed, ends+2))
+	t.grant = newChange(t.all, append(span(t.fixed, t.fixed+len(stamps)), span(ends, len(t.all))...))
 	t.endBy = change{columns: t.end.columns, query: t.end.query + whereAsSeen}
 	t.byID, t.byRef, t.byKey = t.selectWhere(whereID), t.selectWhere(whereRef), t.selectWhere(whereKey)
 	t.lockByID = t.locking(t.byID, forUpdate)
