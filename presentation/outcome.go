@@ -51,6 +51,9 @@ func sentence(a *core.Approval, p Place, ref core.Millis, withSurface bool, maxN
 		}
 		return text + ", " + when
 	}
+	if a.Origin == core.OriginAuto {
+		return unaskedWords(a.Execution) + PolicyName(a.PolicyID) + ", " + when
+	}
 	text := strings.ToLower(statusWords(a.Status)) + " at " + when
 	if why := whyWords(a.Reason); why != "" {
 		text += ": " + why
