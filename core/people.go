@@ -166,13 +166,54 @@ type Prompt struct {
 	Message     string // Locator of the prompt itself; "" until it was sent.
 	Realm       string // Who was asked.
 	ExternalID  string
-	Label       string // What the platform called them; for eyes only.
-	ApprovalID  string // note: the approval to deny.
-	DeliveryID  string // note: the card that was clicked.
-	CodeHash    string // link: the code that was presented.
-	PrincipalID string // link: the person whose code it was. test: whom the card was sent to.
+	Label       string   // What the platform called them; for eyes only.
+	ApprovalID  string   // note: the approval to deny. again: the one to ask again about.
+	DeliveryID  string   // note, again: the card that was clicked.
+	CodeHash    string   // link: the code that was presented.
+	PrincipalID string   // link: the person whose code it was. test: whom the card was sent to.
+	Choices     []Choice // menu: what its buttons do, in their order; at most MaxChoices.
 	ExpiresAt   Millis
 	DoneAt      Millis // 0 until it was answered.
+}
+
+// MaxChoices is how many buttons a menu may have: a button carries one digit.
+const MaxChoices = 10
+
+// Choice is what one button of a menu does. The button says only which choice it is;
+// what that means stands in the prompt's row, which nobody but us can write. It is no
+// authority: whoever presses is checked then.
+type Choice struct {
+	Do       ChoiceDo `json:"do"`
+	Runtime  string   `json:"runtime,omitempty"`  // The agent that it is about; "" for none.
+	Agent    string   `json:"agent,omitempty"`    // Its name within the runtime; "" is the agent without a name.
+	Mode     string   `json:"mode,omitempty"`     // set-mode.
+	Revision int64    `json:"revision,omitempty"` // set-mode: the revision that the menu showed.
+	RuleID   string   `json:"rule,omitempty"`     // ask-rule, remove-rule.
+	Skip     int      `json:"skip,omitempty"`     // list-*, show-rules: how many entries come before those that it shows.
+}
+
+// ChoiceDo names what a choice does.
+type ChoiceDo string
+
+// What choices do.
+const (
+	ChoiceListModes ChoiceDo = "list-modes"  // Show the agents and their modes.
+	ChoiceShowMode  ChoiceDo = "show-mode"   // Show one agent's mode.
+	ChoiceSetMode   ChoiceDo = "set-mode"    // Give it another, if it still has the one that was shown.
+	ChoiceListRules ChoiceDo = "list-rules"  // Show the agents and how many rules they have.
+	ChoiceShowRules ChoiceDo = "show-rules"  // Show one agent's rules.
+	ChoiceAskRule   ChoiceDo = "ask-rule"    // Ask whether to remove one.
+	ChoiceRemove    ChoiceDo = "remove-rule" // Remove it.
+	ChoiceClose     ChoiceDo = "close"       // End the menu.
+)
+
+// Valid reports whether d is one of the closed set.
+func (d ChoiceDo) Valid() bool {
+	switch d {
+	case ChoiceListModes, ChoiceShowMode, ChoiceSetMode, ChoiceListRules, ChoiceShowRules, ChoiceAskRule, ChoiceRemove, ChoiceClose:
+		return true
+	}
+	return false
 }
 
 // PromptPurpose says what an answered prompt does.
@@ -183,12 +224,15 @@ const (
 	PromptNote PromptPurpose = "note" // The answer denies with a note.
 	PromptLink PromptPurpose = "link" // The answer links an identity.
 	PromptTest PromptPurpose = "test" // The answer proves that clicks come back.
+	PromptMenu PromptPurpose = "menu" // The answer is one of its choices.
+	// PromptAgain is a yes to asking again about what may have happened.
+	PromptAgain PromptPurpose = "again"
 )
 
 // Valid reports whether p is one of the closed set.
 func (p PromptPurpose) Valid() bool {
 	switch p {
-	case PromptNote, PromptLink, PromptTest:
+	case PromptNote, PromptLink, PromptTest, PromptMenu, PromptAgain:
 		return true
 	}
 	return false

@@ -104,7 +104,7 @@ type CodeBurner interface {
 
 // Prompts hold what our own questions in chats are about.
 type Prompts interface {
-	// OpenPrompt stores a prompt; life in ms. Errors: ErrIDTaken.
+	// OpenPrompt stores a prompt; life in ms. Errors: ErrIDTaken, ErrInvalid (its choices).
 	OpenPrompt(ctx context.Context, p Prompt, life Millis) (Prompt, error)
 	// PlacePrompt records the locator of the message that asks. Errors: ErrNotFound.
 	PlacePrompt(ctx context.Context, id, locator string) error

@@ -122,7 +122,7 @@ INSERT INTO code_failures (singleton) VALUES (1);
 CREATE TABLE prompts (
     id           text COLLATE "C" PRIMARY KEY,
     ref          text COLLATE "C" NOT NULL UNIQUE,
-    purpose      text COLLATE "C" NOT NULL CHECK (purpose IN ('note', 'link', 'test')),
+    purpose      text COLLATE "C" NOT NULL CHECK (purpose IN ('note', 'link', 'test', 'menu', 'again')),
     channel      text COLLATE "C" NOT NULL,
     account      text COLLATE "C" NOT NULL,
     chat         text COLLATE "C" NOT NULL,
@@ -134,6 +134,7 @@ CREATE TABLE prompts (
     delivery_id  text COLLATE "C" NOT NULL DEFAULT '',
     code_hash    text COLLATE "C" NOT NULL DEFAULT '',
     principal_id text COLLATE "C" NOT NULL DEFAULT '',
+    choices      text COLLATE "C" NOT NULL DEFAULT '', -- What the buttons of a menu do, as JSON; '' for none.
     created_at   bigint NOT NULL,
     expires_at   bigint NOT NULL CHECK (expires_at > created_at),
     done_at      bigint NOT NULL DEFAULT 0

@@ -119,7 +119,7 @@ INSERT INTO code_failures (singleton) VALUES (1);
 CREATE TABLE prompts (
     id           TEXT    PRIMARY KEY,
     ref          TEXT    NOT NULL UNIQUE,
-    purpose      TEXT    NOT NULL CHECK (purpose IN ('note', 'link', 'test')),
+    purpose      TEXT    NOT NULL CHECK (purpose IN ('note', 'link', 'test', 'menu', 'again')),
     channel      TEXT    NOT NULL,
     account      TEXT    NOT NULL,
     chat         TEXT    NOT NULL,
@@ -131,6 +131,7 @@ CREATE TABLE prompts (
     delivery_id  TEXT    NOT NULL DEFAULT '',
     code_hash    TEXT    NOT NULL DEFAULT '',
     principal_id TEXT    NOT NULL DEFAULT '',
+    choices      TEXT    NOT NULL DEFAULT '', -- What the buttons of a menu do, as JSON; '' for none.
     created_at   INTEGER NOT NULL,
     expires_at   INTEGER NOT NULL CHECK (expires_at > created_at),
     done_at      INTEGER NOT NULL DEFAULT 0

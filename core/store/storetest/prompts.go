@@ -15,6 +15,7 @@ func promptSpecs() []spec {
 		{"now equal to the end of a prompt is too late", promptExpires},
 		{"a prompt belongs to one place", promptPlace},
 		{"a prompt has one of the purposes", promptPurposes},
+		{"a menu keeps what its buttons do", promptChoices},
 	}
 }
 
@@ -51,7 +52,7 @@ func promptFound(k *kit) {
 
 // promptPurposes: every purpose is kept as it is, and nothing else is stored.
 func promptPurposes(k *kit) {
-	for _, purpose := range []core.PromptPurpose{core.PromptNote, core.PromptLink, core.PromptTest, "other"} {
+	for _, purpose := range []core.PromptPurpose{core.PromptNote, core.PromptLink, core.PromptTest, core.PromptMenu, core.PromptAgain, "other"} {
 		id := "prompt-for-" + string(purpose)
 		_, err := k.OpenPrompt(k.ctx, core.Prompt{
 			Ref: core.ResolutionRef("prompt", id), ID: id, Purpose: purpose,
@@ -104,4 +105,32 @@ func promptPlace(k *kit) {
 	require.ErrorIs(k.t, err, core.ErrNotFound, "an unsent prompt stands nowhere")
 	_, err = k.PromptByRef(k.ctx, unsent.Ref)
 	require.NoError(k.t, err)
+}
+
+// promptChoices: what a button does is read back as it was written, whatever an agent
+// is called; what no button can do is not stored.
+func promptChoices(k *kit) {
+	menu := func(choices ...core.Choice) (core.Prompt, error) {
+		id := fmt.Sprintf("menu-%d", k.number())
+		return k.OpenPrompt(k.ctx, core.Prompt{
+			Ref: core.ResolutionRef("prompt", id), ID: id, Purpose: core.PromptMenu, Choices: choices,
+			Channel: core.SurfaceTelegram, Account: account, Chat: "chat-1", Realm: "telegram", ExternalID: "42",
+		}, core.PromptLife)
+	}
+	want := []core.Choice{
+		{Do: core.ChoiceSetMode, Runtime: "laptop", Agent: "a \"quoted\" </b> 😀 \\u{202E}", Mode: core.ModeOnlyMoney, Revision: 1 << 60},
+		{Do: core.ChoiceRemove, RuleID: "rule", Skip: 12},
+		{Do: core.ChoiceClose},
+	}
+	p, err := menu(want...)
+	require.NoError(k.t, err)
+	k.reopen()
+	got, err := k.PromptByRef(k.ctx, p.Ref)
+	require.NoError(k.t, err)
+	require.Equal(k.t, want, got.Choices)
+
+	_, err = menu(make([]core.Choice, core.MaxChoices+1)...)
+	require.ErrorIs(k.t, err, core.ErrInvalid)
+	_, err = menu(core.Choice{Do: "anything"})
+	require.ErrorIs(k.t, err, core.ErrInvalid)
 }
