@@ -145,11 +145,50 @@ type PolicyStanding struct {
 	Generation int64 // 0 before the first change.
 	Mode       string
 	Facts      map[string]string // Attested by the instance's current boot; nil for an older one.
+	// TablesDigest is that of the tables in force in the whole deployment; "" where
+	// nobody has ever put any. A process that holds others asks.
+	TablesDigest string
 	// Declined is the newest approval of this action that a person denied with the
 	// button; "" for none, and where that one was re-opened (K34).
 	Declined   string
 	DeclinedAt Millis
 }
+
+// PolicyTables is how replicas agree on the policy files that are in force. The store
+// keeps their digest, and nothing of what they say.
+type PolicyTables interface {
+	// TablesInForce reads which tables are in force; one with the number 0 where nobody
+	// has ever put any.
+	TablesInForce(ctx context.Context) (TablesInForce, error)
+	// PutTables puts a replica's tables in force, in one guarded write, and returns what
+	// is in force then. It changes nothing where they are in force already, and nothing
+	// where they were in force before, after PutTables.Since: whoever comes with what
+	// others have left behind does not lead them back, unless a person says so (Forced).
+	// Errors: ErrInvalid (no digest).
+	PutTables(ctx context.Context, c PutTables) (TablesInForce, error)
+}
+
+// TablesInForce are the policy tables by which the whole deployment judges.
+type TablesInForce struct {
+	Digest string // "sha256:" and 64 hex digits; "" for none.
+	Number int64  // Rises with every change; 0 before the first.
+	By     string // Which replica put them.
+	At     Millis
+}
+
+// PutTables is the command of the same name.
+type PutTables struct {
+	Digest string
+	// Since is the newest TablesInForce.Number that the replica agreed with; 0 for one
+	// that has just started, and knows of none.
+	Since  int64
+	Forced bool   // A person says that these are the ones.
+	By     string // Which replica this is, for people to read; at most MaxShortText bytes.
+}
+
+// MaxTablesKept is how many tables of the past are known, the ones in force among
+// them. Older ones count as never seen.
+const MaxTablesKept = 100
 
 // PolicyGuard is what an evaluation relied on and must still hold inside the insert;
 // the insert fails with ErrPolicyChanged otherwise, and the call is evaluated again.

@@ -226,6 +226,15 @@ CREATE TABLE policy_changes (
 );
 CREATE INDEX policy_changes_age ON policy_changes (created_at);
 
+-- The policy files that were in force, by their digest; the greatest number is.
+CREATE TABLE policy_tables (
+    number     bigint PRIMARY KEY CHECK (number >= 1),
+    digest     text COLLATE "C" NOT NULL CHECK (length(digest) = 71),
+    put_by     text COLLATE "C" NOT NULL DEFAULT '',
+    created_at bigint NOT NULL
+);
+CREATE INDEX policy_tables_digest ON policy_tables (digest, number);
+
 -- Declined actions that a person let be asked again.
 CREATE TABLE reopened (
     approval_id text COLLATE "C" PRIMARY KEY CHECK (approval_id <> ''),
@@ -503,3 +512,4 @@ DROP TABLE principals;
 DROP TABLE leases;
 DROP TABLE sealed_keys;
 DROP TABLE deployment;
+DROP TABLE policy_tables;

@@ -223,6 +223,15 @@ CREATE TABLE policy_changes (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX policy_changes_age ON policy_changes (created_at);
 
+-- The policy files that were in force, by their digest; the greatest number is.
+CREATE TABLE policy_tables (
+    number     INTEGER PRIMARY KEY CHECK (number >= 1),
+    digest     TEXT    NOT NULL CHECK (length(digest) = 71),
+    put_by     TEXT    NOT NULL DEFAULT '',
+    created_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX policy_tables_digest ON policy_tables (digest, number);
+
 -- Declined actions that a person let be asked again.
 CREATE TABLE reopened (
     approval_id TEXT    PRIMARY KEY CHECK (approval_id <> ''),
@@ -504,3 +513,4 @@ DROP TABLE principals;
 DROP TABLE leases;
 DROP TABLE sealed_keys;
 DROP TABLE deployment;
+DROP TABLE policy_tables;

@@ -37,6 +37,7 @@ type Store struct {
 	core.Rules
 	core.AgentSettings
 	core.Policies
+	core.PolicyTables
 	core.Declines
 	Leases core.Leases
 	// Exclusive is true where one process holds the store at a time: whoever opens
@@ -125,6 +126,7 @@ func Run(t *testing.T, open Factory) {
 		{"restore", restoreSpecs()},
 		{"leases", leaseSpecs()},
 		{"sequence", sequenceSpecs()},
+		{"policy tables", policyTablesSpecs()},
 		{"hygiene", hygieneSpecs()},
 		{"races", raceSpecs()},
 		{"races with time", timeRaceSpecs()},

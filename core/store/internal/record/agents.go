@@ -30,7 +30,8 @@ const (
 		coalesce((SELECT i.facts FROM instances i WHERE i.runtime = ?1 AND i.name = ?3 AND i.epoch = ?4
 			AND NOT EXISTS (SELECT 1 FROM instances n WHERE n.runtime = ?1 AND n.name = ?3 AND n.epoch > ?4)), ''),
 		coalesce((SELECT CASE WHEN EXISTS (SELECT 1 FROM reopened o WHERE o.approval_id = a.id) THEN '' ELSE a.id END` + sqlNewestDecline + `), ''),
-		coalesce((SELECT a.resolved_at` + sqlNewestDecline + `), 0)`
+		coalesce((SELECT a.resolved_at` + sqlNewestDecline + `), 0),
+		coalesce((SELECT digest FROM policy_tables ORDER BY number DESC LIMIT 1), '')`
 	sqlNewestDecline = ` FROM approvals a WHERE a.status = 'denied' AND a.reason = 'user'
 		AND a.runtime = ?1 AND a.agent = ?2 AND a.action_hash = ?5 ORDER BY a.resolved_at DESC, a.id DESC LIMIT 1`
 )
@@ -165,7 +166,7 @@ func (s *Store) PolicyState(ctx context.Context, q core.PolicyQuery) (core.Polic
 	facts := ""
 	args := []any{q.Runtime, q.Agent, q.Instance, q.Epoch, q.ActionHash}
 	now, err := s.read(ctx).Dated(sqlPolicyState, args, func(scan Row) error {
-		return scan(&is.Mode, &is.Generation, &facts, &is.Declined, (*int64)(&is.DeclinedAt))
+		return scan(&is.Mode, &is.Generation, &facts, &is.Declined, (*int64)(&is.DeclinedAt), &is.TablesDigest)
 	})
 	is.Now = now
 	if is.Declined == "" { // There is none, or it was re-opened.

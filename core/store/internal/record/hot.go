@@ -55,6 +55,7 @@ func (t *Table) Hot() map[string]Statement {
 		"unconverged":     one(sqlUnconverged),
 		"forgotten":       one(t.markForgotten, now, now),
 		"policy state":    one(sqlPolicyState, "r", "a", "i", now, "h"),
+		"tables in force": one(sqlTablesInForce),
 		"live rules":      one(sqlLiveRules, "r", "a"),
 		"use rule":        one(sqlUseRule, "u", "r", "a", now),
 		"history":         one(sqlPolicyChanges, "r", "a", now),

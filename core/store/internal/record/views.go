@@ -70,6 +70,7 @@ var (
 		core.Rules
 		core.AgentSettings
 		core.Policies
+		core.PolicyTables
 		core.Declines
 	} = (*Store)(nil)
 	_ interface {
