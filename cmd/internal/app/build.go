@@ -23,6 +23,7 @@ import (
 	"github.com/saysohq/sayso/core/people/keyring"
 	"github.com/saysohq/sayso/core/policy"
 	"github.com/saysohq/sayso/core/redact"
+	"github.com/saysohq/sayso/core/settings"
 	"github.com/saysohq/sayso/deliveries"
 	"github.com/saysohq/sayso/presentation"
 	"github.com/saysohq/sayso/presentation/web"
@@ -34,6 +35,7 @@ type parts struct {
 	bus      bus
 	people   *people.Service
 	service  *approvals.Service
+	settings *settings.Service
 	pipeline *callbacks.Pipeline
 	seen     *doctor.Seen
 	worker   *deliveries.Worker
@@ -86,6 +88,7 @@ func build(ctx context.Context, o Options, store *storage) (*parts, error) {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
 	b.buildService(p)
+	b.buildSettings(p)
 	b.buildSequencer(p)
 	if err := b.buildChannels(ctx, p, ring); err != nil {
 		return nil, err
@@ -113,6 +116,15 @@ func (b *builder) buildService(p *parts) {
 		Jobs: b.jobs, Store: b.store, Owners: b.store, People: b.store, Evaluator: policy.AskAlways{},
 		Describer: b.redactor, Planner: b.planner(), Publisher: b.bus, Hints: b.bus,
 		Observer: b.counted.observer, Logger: b.Logger.With("part", "approvals"), NewID: newID,
+	})
+}
+
+// buildSettings makes what people set for agents. A terminal may loosen what it may allow.
+func (b *builder) buildSettings(p *parts) {
+	p.settings = settings.New(settings.Deps{
+		Agents: b.store, Rules: b.store, Declines: b.store, Approvals: b.store, Owners: b.store, Clock: b.store,
+		Publisher: b.bus, Text: b.redactor, NewID: newID, Logger: b.Logger.With("part", "settings"),
+		TerminalLoosens: b.Config.CLIAllow,
 	})
 }
 

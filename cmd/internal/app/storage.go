@@ -30,6 +30,9 @@ type record interface {
 	core.Prompts
 	core.Keys
 	core.Sequence
+	core.AgentSettings
+	core.Rules
+	core.Declines
 }
 
 // keeper hands out single-holder jobs, and takes over from workers that have gone.

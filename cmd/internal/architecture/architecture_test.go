@@ -52,11 +52,11 @@ var rules = []rule{
 	{
 		"the domain imports the standard library only",
 		func(p string) bool {
-			return slices.Contains([]string{"core", "core/approvals", "core/policy", "core/policy/world", "core/audience"}, p)
+			return slices.Contains([]string{"core", "core/approvals", "core/policy", "core/policy/world", "core/audience", "core/settings"}, p)
 		},
 		func(g graph, p pkg) string {
 			return first(p.Deps, func(d string) bool {
-				return !g[d].Standard && !slices.Contains([]string{"core", "core/approvals", "core/policy", "core/policy/world", "core/audience"}, local(d))
+				return !g[d].Standard && !slices.Contains([]string{"core", "core/approvals", "core/policy", "core/policy/world", "core/audience", "core/settings"}, local(d))
 			})
 		},
 	},
