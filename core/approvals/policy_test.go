@@ -20,7 +20,7 @@ import (
 func evaluated(t *testing.T) *kit {
 	t.Helper()
 	k := newKit(t)
-	p, err := policy.New(policy.Layers{Operator: policy.Table{
+	p, err := policy.New(policy.Layers{Operator: []policy.Table{{
 		Tools: []policy.Tool{
 			{Names: []string{"mail"}, Class: core.ClassSend, Always: []policy.AlwaysScope{{Scope: policy.ScopeRecipient, Fields: []string{"to"}, Form: policy.FormEmail}}},
 			{Names: []string{"pay"}, Class: core.ClassMoney},

@@ -75,9 +75,9 @@ func TestAutomaticPoliciesEndR66(t *testing.T) {
 // policy that needs none, and under the organisation's word it counts as a delete.
 func TestCommandsInTheSandboxR64(t *testing.T) {
 	t.Parallel()
-	l := policy.Layers{Starter: starter(t), Operator: policy.Table{AutoPolicies: []policy.AutoPolicy{
+	l := policy.Layers{Starter: starter(t), Operator: []policy.Table{{AutoPolicies: []policy.AutoPolicy{
 		{ID: "online.test.v1", Tools: []string{"Bash"}, Needs: map[policy.Fact][]string{policy.FactNetwork: nil}},
-	}}}
+	}}}}
 	p := build(t, l)
 	r := func(tool string) policy.Request { return call(tool, `{"command":"rm -rf build","folder":"/w"}`) }
 	boxed := inputs()
@@ -146,7 +146,7 @@ func TestOrganisationR55(t *testing.T) {
 			{Names: []string{"post"}, Class: core.ClassSend, ReachesNoOne: []policy.Predicate{{{Field: "quiet", Is: []string{"true"}}}}},
 		},
 	}
-	p := build(t, policy.Layers{Starter: starter(t), Operator: operator, Organisation: org})
+	p := build(t, policy.Layers{Starter: starter(t), Operator: []policy.Table{operator}, Organisation: org})
 	in := inMode(policy.ModeMoney)
 	answer := func(runtime, tool string) policy.Answer {
 		r := call(tool, `{"quiet":true,"command":"ls"}`)

@@ -234,9 +234,9 @@ func TestReadIsRepeatableR49(t *testing.T) {
 		}
 	}
 	require.Greater(t, reads, 20)
-	require.Equal(t, []policy.Code{policy.FindingReadOnce}, refused(t, policy.Layers{Operator: policy.Table{
+	require.Equal(t, []policy.Code{policy.FindingReadOnce}, refused(t, policy.Layers{Operator: []policy.Table{{
 		Tools: []policy.Tool{{Names: []string{"x"}, Class: core.ClassRead, Once: true}},
-	}}))
+	}}}))
 }
 
 // R41, R50, K11: nothing that a request says about itself decides anything.

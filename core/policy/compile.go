@@ -72,12 +72,13 @@ type force struct {
 type compiler struct {
 	p        *Policy
 	table    string
+	number   int // Of the table, where an operator has several.
 	findings []Finding
 	profiles map[string]*Profile
 }
 
 func (c *compiler) find(code Code, at, tool, text string, args ...any) {
-	c.findings = append(c.findings, Finding{Code: code, Table: c.table, At: at, Tool: tool, Text: fmt.Sprintf(text, args...)})
+	c.findings = append(c.findings, Finding{Code: code, Table: c.table, Number: c.number, At: at, Tool: tool, Text: fmt.Sprintf(text, args...)})
 }
 
 // New compiles the tables. Errors: an *InvalidError (ErrInvalid) with everything
@@ -94,7 +95,11 @@ func New(l Layers) (*Policy, error) {
 	}
 	c.add(SourceStarter, &l.Starter)
 	maps.Copy(c.p.starter, c.p.tools)
-	c.add(SourceOperator, &l.Operator)
+	for i := range l.Operator {
+		c.number = i
+		c.add(SourceOperator, &l.Operator[i])
+	}
+	c.number = 0
 	c.organisation(&l.Organisation)
 	if len(c.findings) > 0 {
 		return nil, &InvalidError{Findings: c.findings}

@@ -14,7 +14,7 @@ import (
 func tool(change func(*policy.Tool)) policy.Layers {
 	t := policy.Tool{Names: []string{"x"}, Class: core.ClassSend}
 	change(&t)
-	return policy.Layers{Operator: policy.Table{Tools: []policy.Tool{t}}}
+	return policy.Layers{Operator: []policy.Table{{Tools: []policy.Tool{t}}}}
 }
 
 func mapped(change func(*policy.Mapping)) policy.Layers {
@@ -23,7 +23,7 @@ func mapped(change func(*policy.Mapping)) policy.Layers {
 	return tool(func(t *policy.Tool) { t.Class, t.By = "", &m })
 }
 
-func operator(t policy.Table) policy.Layers { return policy.Layers{Operator: t} }
+func operator(t policy.Table) policy.Layers { return policy.Layers{Operator: []policy.Table{t}} }
 
 // Each fault of a table is found, by its own code, and refuses the whole.
 func TestFaultsAreFound(t *testing.T) {
@@ -115,7 +115,7 @@ func TestAllFaultsAtOnce(t *testing.T) {
 	t.Parallel()
 	_, err := policy.New(policy.Layers{
 		Starter:      policy.Table{Tools: []policy.Tool{{Names: []string{"alpha-tool"}, Class: "?"}}},
-		Operator:     policy.Table{DefaultMode: "?", Tools: []policy.Tool{{Names: []string{"beta-tool"}, Class: "?"}}},
+		Operator:     []policy.Table{{DefaultMode: "?", Tools: []policy.Tool{{Names: []string{"beta-tool"}, Class: "?"}}}},
 		Organisation: policy.Organisation{Tools: []policy.Tool{{Names: []string{"gamma-tool"}, Class: "?"}}},
 	})
 	var invalid *policy.InvalidError
@@ -153,10 +153,10 @@ func TestLooseningIsSaid(t *testing.T) {
 		"a rule less":       {policy.Tool{Names: []string{"crm"}, NoAlways: true}, false},
 		"raise":             {policy.Tool{Names: []string{"crm"}, Raise: []policy.Raise{{When: policy.Predicate{{Field: "x", Empty: true}}, Class: core.ClassMoney}}}, false},
 	} {
-		l := policy.Layers{Starter: first, Operator: policy.Table{Tools: []policy.Tool{c.t}}}
+		l := policy.Layers{Starter: first, Operator: []policy.Table{{Tools: []policy.Tool{c.t}}}}
 		if c.milder {
 			require.Equal(t, []policy.Code{policy.FindingLoosens}, refused(t, l), name)
-			l.Operator.Tools[0].Loosens = true
+			l.Operator[0].Tools[0].Loosens = true
 		}
 		_, err := policy.New(l)
 		require.NoError(t, err, name)
@@ -198,10 +198,10 @@ func TestProfilesLieBelowTheTable(t *testing.T) {
 	elsewhere := call("mcp__octo__get_me", `{}`)
 	elsewhere.Runtime = "laptop"
 	require.Equal(t, core.ClassSend, classOf(p, elsewhere))
-	require.Contains(t, refused(t, policy.Layers{Starter: starter(t), Operator: policy.Table{
+	require.Contains(t, refused(t, policy.Layers{Starter: starter(t), Operator: []policy.Table{{
 		Servers: []policy.Server{octo},
 		Tools:   []policy.Tool{{Names: []string{"merge_pull_request"}, Server: "octo", Runtimes: []string{"ci"}, Class: core.ClassRead}},
-	}}), policy.FindingLoosens)
+	}}}), policy.FindingLoosens)
 }
 
 // The digest tells tables apart, and nothing else does.

@@ -48,11 +48,14 @@ const (
 type Finding struct {
 	Code  Code   `json:"code"`
 	Table string `json:"table,omitempty"` // Which table: starter, operator, organisation.
-	At    string `json:"at,omitempty"`    // The place in it, such as tools[3].class.
-	Tool  string `json:"tool,omitempty"`
-	Value string `json:"value,omitempty"`
-	Rule  string `json:"rule,omitempty"` // The id of the rule at fault.
-	Text  string `json:"text"`           // What is wrong, and what would be right.
+	// Number is which of the operator's tables it is, from 0.
+	Number int    `json:"number,omitempty"`
+	Line   int    `json:"line,omitempty"` // In the file, from 1; 0 where it was not read from one.
+	At     string `json:"at,omitempty"`   // The place in it, such as tools[3].class.
+	Tool   string `json:"tool,omitempty"`
+	Value  string `json:"value,omitempty"`
+	Rule   string `json:"rule,omitempty"` // The id of the rule at fault.
+	Text   string `json:"text"`           // What is wrong, and what would be right.
 }
 
 // String is the finding on one line.

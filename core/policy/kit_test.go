@@ -30,7 +30,7 @@ func starter(t testing.TB) policy.Table {
 // compiled is the starter under an operator's table.
 func compiled(t testing.TB, operator policy.Table) *policy.Policy {
 	t.Helper()
-	return build(t, policy.Layers{Starter: starter(t), Operator: operator})
+	return build(t, policy.Layers{Starter: starter(t), Operator: []policy.Table{operator}})
 }
 
 func build(t testing.TB, l policy.Layers) *policy.Policy {
@@ -43,7 +43,7 @@ func build(t testing.TB, l policy.Layers) *policy.Policy {
 // bare is a policy of one table, without the starter.
 func bare(t testing.TB, table policy.Table) *policy.Policy {
 	t.Helper()
-	return build(t, policy.Layers{Operator: table})
+	return build(t, policy.Layers{Operator: []policy.Table{table}})
 }
 
 // refused are the codes of what is wrong with the tables.

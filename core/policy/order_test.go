@@ -72,7 +72,7 @@ func TestDefaultModeR53(t *testing.T) {
 func everything(t *testing.T) (*policy.Policy, policy.Inputs) {
 	t.Helper()
 	p := build(t, policy.Layers{
-		Operator: policy.Table{
+		Operator: []policy.Table{{
 			AlwaysAsk:  []string{"confirm", "mcp__crm__publish"},
 			MoneyWords: []string{"purchase"},
 			Tools: []policy.Tool{
@@ -90,7 +90,7 @@ func everything(t *testing.T) (*policy.Policy, policy.Inputs) {
 			AutoPolicies: []policy.AutoPolicy{{
 				ID: "sandbox.test.v1", Tools: []string{"post", "pay", "note"}, Needs: map[policy.Fact][]string{policy.FactSandbox: {"docker"}},
 			}},
-		},
+		}},
 		Organisation: policy.Organisation{
 			Ask:   []policy.Force{{Runtimes: []string{"prod"}}},
 			Tools: []policy.Tool{{Names: []string{"look"}, Class: core.ClassRead}},

@@ -159,7 +159,7 @@ func someInputs(t *rapid.T, r *policy.Request, switches bool) policy.Inputs {
 
 // somePolicy draws tables that hold together.
 func somePolicy(t *rapid.T) *policy.Policy {
-	p, err := policy.New(policy.Layers{Operator: someTable(t)})
+	p, err := policy.New(policy.Layers{Operator: []policy.Table{someTable(t)}})
 	if err != nil {
 		t.Skip("contradictory tables")
 	}
@@ -206,7 +206,7 @@ func TestPropertyUnlistedMCPAsks(t *testing.T) {
 		for i := range table.Servers {
 			table.Servers[i].Exempt = false
 		}
-		p, err := policy.New(policy.Layers{Operator: table})
+		p, err := policy.New(policy.Layers{Operator: []policy.Table{table}})
 		if err != nil {
 			t.Skip("contradictory tables")
 		}
@@ -296,7 +296,7 @@ func TestPropertyOrganisationIsNotLoosened(t *testing.T) {
 		if err != nil {
 			t.Skip("contradictory tables")
 		}
-		l.Operator = someTable(t)
+		l.Operator = []policy.Table{someTable(t)}
 		whole, err := policy.New(l)
 		if err != nil {
 			t.Skip("contradictory tables")
@@ -322,8 +322,8 @@ func TestPropertyDeterministic(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		table, r := someTable(t), someRequest(t)
 		in := someInputs(t, &r, true)
-		one, err := policy.New(policy.Layers{Operator: table})
-		two, again := policy.New(policy.Layers{Operator: table})
+		one, err := policy.New(policy.Layers{Operator: []policy.Table{table}})
+		two, again := policy.New(policy.Layers{Operator: []policy.Table{table}})
 		if (err == nil) != (again == nil) {
 			t.Fatalf("compiled once: %v, %v", err, again)
 		}

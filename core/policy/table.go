@@ -23,7 +23,7 @@ const DefaultStickyWindow = 10 * time.Minute
 // Layers are the tables that make a policy, from the weakest to the strongest word.
 type Layers struct {
 	Starter      Table        `json:"starter"`
-	Operator     Table        `json:"operator"`
+	Operator     []Table      `json:"operator"` // Each lies over those before it.
 	Organisation Organisation `json:"organisation"`
 }
 

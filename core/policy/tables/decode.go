@@ -16,7 +16,10 @@ const maxFaults = 50
 
 // decoder walks a YAML document and gathers everything that is wrong with it. It
 // does not unmarshal: the library's errors would repeat values and name no place.
-type decoder struct{ faults []Fault }
+type decoder struct {
+	faults []Fault
+	lines  map[string]int // Where each place begins; nil where nobody wants to know.
+}
 
 func (d *decoder) fault(n *yaml.Node, at, rule string) {
 	if len(d.faults) < maxFaults {
@@ -66,6 +69,9 @@ func syntax(err error) error {
 
 // plain refuses what makes a document larger than it is, or other than it looks.
 func (d *decoder) plain(n *yaml.Node, at string) bool {
+	if d.lines != nil && d.lines[at] == 0 {
+		d.lines[at] = n.Line
+	}
 	switch {
 	case n.Kind == yaml.AliasNode || n.Anchor != "":
 		d.fault(n, at, "must not use anchors or aliases")

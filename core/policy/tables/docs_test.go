@@ -35,7 +35,7 @@ func load(t *testing.T, blocks ...string) *policy.Policy {
 		if strings.HasPrefix(b, "# organisation") {
 			f.Organisation = write(t, "organisation.yaml", b)
 		} else {
-			f.Operator = write(t, "table.yaml", b)
+			f.Operator = append(f.Operator, write(t, "table.yaml", b))
 		}
 	}
 	p, err := tables.Load(f)

@@ -1,13 +1,13 @@
 package tables
 
 import (
+	"bytes"
 	_ "embed"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"strings"
 
 	"github.com/saysohq/sayso/core"
 	"github.com/saysohq/sayso/core/policy"
@@ -20,38 +20,24 @@ const MaxFile = 1 << 20
 //go:embed starter.yaml
 var starter []byte
 
-// Files are where an operator's tables are.
+// Files are where the tables are.
 type Files struct {
-	Operator     string // "" for none.
-	Organisation string // "" for none.
+	Operator     []string // Each lies over those before it.
+	Organisation string   // "" for none.
 }
 
-// Load reads the files, lays them over the starter table and compiles the whole.
-// Errors: a *SyntaxError or a *policy.InvalidError (both ErrInvalid) with all that is
-// wrong in the first file at fault; otherwise why a file could not be read, without
-// its path.
-func Load(f Files) (*policy.Policy, error) {
-	var l policy.Layers
-	var err error
-	if f.Operator != "" {
-		if l.Operator, err = load("the operator's table", f.Operator, ParseTable); err != nil {
-			return nil, err
-		}
-	}
+// All are the files, the operator's first.
+func (f Files) All() []string {
+	all := append([]string{}, f.Operator...)
 	if f.Organisation != "" {
-		if l.Organisation, err = load("the organisation's policy", f.Organisation, ParseOrganisation); err != nil {
-			return nil, err
-		}
+		all = append(all, f.Organisation)
 	}
-	if l.Starter, err = Starter(); err != nil {
-		return nil, err
-	}
-	p, err := policy.New(l)
-	if err != nil {
-		return nil, fmt.Errorf("compile tables: %w", err)
-	}
-	return p, nil
+	return all
 }
+
+// Load reads the files, lays them over the starter table and compiles the whole. Its
+// errors are those of Snapshot.Compile.
+func Load(f Files) (*policy.Policy, error) { return Read(f).Compile() }
 
 // Starter is the table that comes with the program. Its errors would be ours.
 func Starter() (policy.Table, error) {
@@ -62,39 +48,121 @@ func Starter() (policy.Table, error) {
 	return t, nil
 }
 
-func load[T any](what, path string, parse func([]byte) (T, error)) (T, error) {
-	var none T
-	b, err := read(path)
-	if err != nil {
-		return none, fmt.Errorf("read %s: %w", what, err)
+// Snapshot is what the files held when they were read, faults included.
+type Snapshot struct {
+	operator     []source
+	organisation *source
+}
+
+// source is one file. Its name is what the configuration calls it.
+type source struct {
+	name string
+	text []byte
+	err  error
+}
+
+// Read reads the files. It never fails: what could not be read is told by Compile.
+func Read(f Files) Snapshot {
+	var s Snapshot
+	for i, path := range f.Operator {
+		s.operator = append(s.operator, readSource(fmt.Sprintf("policy.tables[%d]", i), path))
 	}
-	t, err := parse(b)
+	if f.Organisation != "" {
+		o := readSource("policy.organisation", f.Organisation)
+		s.organisation = &o
+	}
+	return s
+}
+
+// Same reports whether both hold the same, and could not be read for the same reasons.
+func (s Snapshot) Same(o Snapshot) bool {
+	mine, others := s.sources(), o.sources()
+	if len(mine) != len(others) {
+		return false
+	}
+	for i, m := range mine {
+		if !bytes.Equal(m.text, others[i].text) || fmt.Sprint(m.err) != fmt.Sprint(others[i].err) {
+			return false
+		}
+	}
+	return true
+}
+
+func (s Snapshot) sources() []source {
+	all := append([]source{}, s.operator...)
+	if s.organisation != nil {
+		all = append(all, *s.organisation)
+	}
+	return all
+}
+
+// Compile lays the tables over the starter table. Errors: everything that is wrong,
+// joined: for each file why it could not be read, without its path, or a *SyntaxError
+// (ErrInvalid) with all of its faults; where all have the right form, a *CompileError
+// (ErrInvalid) with everything that is wrong with what they say.
+func (s Snapshot) Compile() (*policy.Policy, error) {
+	var l policy.Layers
+	var faults []error
+	for i := range s.operator {
+		t, err := parse(&s.operator[i], (&decoder{}).table)
+		l.Operator, faults = append(l.Operator, t), append(faults, err)
+	}
+	if s.organisation != nil {
+		o, err := parse(s.organisation, (&decoder{}).organisation)
+		l.Organisation, faults = o, append(faults, err)
+	}
+	if err := errors.Join(faults...); err != nil {
+		return nil, err
+	}
+	var err error
+	if l.Starter, err = Starter(); err != nil {
+		return nil, err
+	}
+	p, err := policy.New(l)
+	if invalid, ok := errors.AsType[*policy.InvalidError](err); ok {
+		return nil, s.locate(invalid)
+	}
 	if err != nil {
-		return none, fmt.Errorf("read %s: %w", what, err)
+		return nil, fmt.Errorf("compile tables: %w", err)
+	}
+	return p, nil
+}
+
+func parse[T any](s *source, from func([]byte) (T, error)) (T, error) {
+	var none T
+	if s.err != nil {
+		return none, fmt.Errorf("%s: %w", s.name, s.err)
+	}
+	t, err := from(s.text)
+	if err != nil {
+		return none, fmt.Errorf("%s: %w", s.name, err)
 	}
 	return t, nil
 }
 
-// read takes a regular file of at most MaxFile bytes. A pipe or a device that never
-// ends is refused before it is read.
-func read(path string) ([]byte, error) {
+// readSource takes a regular file of at most MaxFile bytes. A pipe or a device that
+// never ends is refused before it is read.
+func readSource(name, path string) source {
+	s := source{name: name}
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return nil, pathless(err)
+		s.err = pathless(err)
+		return s
 	case !info.Mode().IsRegular():
-		return nil, core.Invalid("file", "must be a regular file")
+		s.err = core.Invalid("file", "must be a regular file")
+		return s
 	}
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, pathless(err)
+		s.err = pathless(err)
+		return s
 	}
 	defer file.Close()
-	b, err := io.ReadAll(io.LimitReader(file, MaxFile+1))
-	if err != nil {
-		return nil, pathless(err)
+	if s.text, err = io.ReadAll(io.LimitReader(file, MaxFile+1)); err != nil {
+		s.text, s.err = nil, pathless(err)
 	}
-	return b, nil
+	return s
 }
 
 // pathless keeps an error's cause and drops the path (conformance 54).
@@ -104,34 +172,3 @@ func pathless(err error) error {
 	}
 	return err
 }
-
-// Fault is one thing that is wrong with the form of a file.
-type Fault struct {
-	Line int    `json:"line,omitempty"` // From 1; 0 where the file as a whole is at fault.
-	At   string `json:"at,omitempty"`   // The place, such as tools[3].class.
-	Rule string `json:"rule"`           // What it must be. Never the value.
-}
-
-// SyntaxError is a file that is no table. It is an ErrInvalid.
-type SyntaxError struct {
-	Faults []Fault // At least one.
-}
-
-// Error implements error; it names every fault.
-func (e *SyntaxError) Error() string {
-	all := make([]string, len(e.Faults))
-	for i, f := range e.Faults {
-		switch {
-		case f.At != "":
-			all[i] = fmt.Sprintf("line %d: %s: %s", f.Line, f.At, f.Rule)
-		case f.Line > 0:
-			all[i] = fmt.Sprintf("line %d: %s", f.Line, f.Rule)
-		default:
-			all[i] = f.Rule
-		}
-	}
-	return strings.Join(all, "; ")
-}
-
-// Unwrap makes errors.Is(err, ErrInvalid) true.
-func (e *SyntaxError) Unwrap() error { return core.ErrInvalid }

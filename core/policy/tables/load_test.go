@@ -169,7 +169,7 @@ func TestBadFilesAreRefused(t *testing.T) {
 		for _, parse := range []func([]byte) error{
 			func(b []byte) error { _, err := tables.ParseTable(b); return err },
 			func(b []byte) error {
-				_, err := tables.Load(tables.Files{Operator: write(t, "hush.yaml", string(b))})
+				_, err := tables.Load(tables.Files{Operator: []string{write(t, "hush.yaml", string(b))}})
 				return err
 			},
 		} {
@@ -204,17 +204,17 @@ func TestFaultsAreToldTogether(t *testing.T) {
 func TestUnreadableFiles(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	for _, f := range []tables.Files{{Operator: filepath.Join(folder, "none.yaml")}, {Organisation: filepath.Join(folder, "none.yaml")}} {
+	for _, f := range []tables.Files{{Operator: []string{filepath.Join(folder, "none.yaml")}}, {Organisation: filepath.Join(folder, "none.yaml")}} {
 		_, err := tables.Load(f)
 		require.ErrorIs(t, err, fs.ErrNotExist)
 		require.NotContains(t, err.Error(), folder)
 	}
 	for _, endless := range []string{folder, "/dev/zero"} {
-		_, err := tables.Load(tables.Files{Operator: endless})
+		_, err := tables.Load(tables.Files{Operator: []string{endless}})
 		require.ErrorIs(t, err, core.ErrInvalid)
 	}
 	big := write(t, "big.yaml", "#"+strings.Repeat("x", 10<<20))
-	_, err := tables.Load(tables.Files{Operator: big})
+	_, err := tables.Load(tables.Files{Operator: []string{big}})
 	require.ErrorIs(t, err, core.ErrInvalid)
 	var syntax *tables.SyntaxError
 	require.ErrorAs(t, err, &syntax)
@@ -223,18 +223,59 @@ func TestUnreadableFiles(t *testing.T) {
 // What a well-formed file says wrong is found when it is compiled.
 func TestLoadCompiles(t *testing.T) {
 	t.Parallel()
-	_, err := tables.Load(tables.Files{Operator: write(t, "t.yaml", "version: 1\ntools: [{names: [Bash], class: read}]\n")})
+	_, err := tables.Load(tables.Files{Operator: []string{write(t, "t.yaml", "version: 1\ntools: [{names: [Bash], class: read}]\n")}})
 	var invalid *policy.InvalidError
 	require.ErrorAs(t, err, &invalid)
 	require.Equal(t, policy.FindingLoosens, invalid.Findings[0].Code)
 	require.Equal(t, "Bash", invalid.Findings[0].Tool)
+	require.Equal(t, 2, invalid.Findings[0].Line)
+}
+
+// All faults of all files are told at once, each with its file and line, and none with
+// what stands there. What has the wrong form comes before what says something wrong.
+func TestFaultsOfAllFilesAreTold(t *testing.T) {
+	t.Parallel()
+	loosened := "version: 1\ntools:\n  - names: [Edit]\n    class: write\n  - names: [Bash, Bash]\n    class: send\n"
+	server := "version: 1\nservers:\n  - name: hush\n    like: hush\n"
+	floor := "version: 1\ntools:\n  - {names: [\"\"], class: send}\n"
+	f := tables.Files{Operator: []string{write(t, "a.yaml", loosened), write(t, "b.yaml", server)}, Organisation: write(t, "o.yaml", floor)}
+	_, err := tables.Load(f)
+	require.ErrorIs(t, err, core.ErrInvalid)
+	require.ErrorContains(t, err, "policy.tables[0]: line 5: tools[1]")
+	require.ErrorContains(t, err, "policy.tables[1]: line 4: servers[0].like: ")
+	require.ErrorContains(t, err, "policy.organisation: line 3: tools[0]")
+	require.NotContains(t, err.Error(), "hush")
+
+	f.Operator = append(f.Operator, write(t, "c.yaml", "version: 1\nhush: 1\n"), filepath.Join(t.TempDir(), "none"))
+	_, err = tables.Load(f)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.ErrorContains(t, err, "policy.tables[2]: line 2: has a key that is not known")
+	require.ErrorContains(t, err, "policy.tables[3]: ")
+}
+
+// Several tables of an operator lie over each other in their order, each like the next
+// layer: what is less strict has to say so.
+func TestTablesLieOverEachOther(t *testing.T) {
+	t.Parallel()
+	first := write(t, "a.yaml", "version: 1\nmode: strict\ntools: [{names: [crm], class: send}]\n")
+	loose := write(t, "b.yaml", "version: 1\ntools: [{names: [crm], class: read}]\n")
+	meant := write(t, "c.yaml", "version: 1\nmode: auto\ntools: [{names: [crm], class: read, loosens: true}]\n")
+	_, err := tables.Load(tables.Files{Operator: []string{first, loose}})
+	require.ErrorContains(t, err, "policy.tables[1]: line 2: tools[0]: is less strict")
+	p, err := tables.Load(tables.Files{Operator: []string{first, meant}})
+	require.NoError(t, err)
+	require.Equal(t, policy.ModeOutside, p.DefaultMode())
+	require.Equal(t, policy.Allow, policy.Evaluate(p, policy.Request{Kind: core.KindPlugin, Tool: "crm", Arguments: []byte("{}")}, policy.Inputs{}).Answer)
+	other, err := tables.Load(tables.Files{Operator: []string{meant, first}})
+	require.NoError(t, err)
+	require.NotEqual(t, p.Digest(), other.Digest(), "the order is part of it")
 }
 
 // A holder over a file: a bad edit changes nothing, a good one changes all at once.
 func TestReloadKeepsTheOldTables(t *testing.T) {
 	t.Parallel()
 	path := write(t, "t.yaml", "version: 1\nmode: strict\n")
-	load := func() (*policy.Policy, error) { return tables.Load(tables.Files{Operator: path}) }
+	load := func() (*policy.Policy, error) { return tables.Load(tables.Files{Operator: []string{path}}) }
 	var h policy.Holder
 	_, err := h.Reload(load)
 	require.NoError(t, err)
@@ -261,7 +302,7 @@ func FuzzParseTable(f *testing.F) {
 			require.ErrorIs(t, err, core.ErrInvalid)
 			return
 		}
-		if _, err := policy.New(policy.Layers{Operator: table}); err != nil {
+		if _, err := policy.New(policy.Layers{Operator: []policy.Table{table}}); err != nil {
 			require.ErrorIs(t, err, core.ErrInvalid)
 		}
 	})

@@ -12,13 +12,14 @@ import (
 
 // ParseTable reads an operator's table. It checks the form; policy.New checks what it
 // says. Errors: *SyntaxError (ErrInvalid).
-func ParseTable(b []byte) (policy.Table, error) {
+func ParseTable(b []byte) (policy.Table, error) { return (&decoder{}).table(b) }
+
+func (d *decoder) table(b []byte) (policy.Table, error) {
 	root, err := document(b)
 	if err != nil {
 		return policy.Table{}, err
 	}
 	var t policy.Table
-	d := &decoder{}
 	d.versioned(root, func(key string, v *yaml.Node, at string) bool {
 		switch key {
 		case "mode":
@@ -48,13 +49,14 @@ func ParseTable(b []byte) (policy.Table, error) {
 }
 
 // ParseOrganisation reads an organisation's policy. Errors: *SyntaxError (ErrInvalid).
-func ParseOrganisation(b []byte) (policy.Organisation, error) {
+func ParseOrganisation(b []byte) (policy.Organisation, error) { return (&decoder{}).organisation(b) }
+
+func (d *decoder) organisation(b []byte) (policy.Organisation, error) {
 	root, err := document(b)
 	if err != nil {
 		return policy.Organisation{}, err
 	}
 	var o policy.Organisation
-	d := &decoder{}
 	d.versioned(root, func(key string, v *yaml.Node, at string) bool {
 		switch key {
 		case "always_ask":

@@ -212,7 +212,7 @@ func opened(t *testing.T) *sqlite.Store {
 func TestOverAStore(t *testing.T) {
 	t.Parallel()
 	s := opened(t)
-	compiled, err := policy.New(policy.Layers{Operator: policy.Table{Tools: []policy.Tool{{Names: []string{"pay"}, Class: core.ClassMoney}}}})
+	compiled, err := policy.New(policy.Layers{Operator: []policy.Table{{Tools: []policy.Tool{{Names: []string{"pay"}, Class: core.ClassMoney}}}}})
 	require.NoError(t, err)
 	var held policy.Holder
 	_, err = held.Reload(func() (*policy.Policy, error) { return compiled, nil })
