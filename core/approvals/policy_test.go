@@ -26,7 +26,7 @@ func evaluated(t *testing.T) *kit {
 			{Names: []string{"pay"}, Class: core.ClassMoney},
 			{Names: []string{"note"}, Class: core.ClassWrite},
 		},
-	}})
+	}}})
 	require.NoError(t, err)
 	var held policy.Holder
 	_, err = held.Reload(func() (*policy.Policy, error) { return p, nil })
