@@ -32,7 +32,8 @@
 //
 // It is pure: the same policy, request and inputs give the same verdict, without
 // clock, I/O or state. It is total: no input makes it panic. It fails closed:
-// whatever cannot be read asks, whatever is spelled in a misleading way is judged
+// whatever cannot be read asks, so do tables that are not those in force in the rest
+// of the deployment (Source), whatever is spelled in a misleading way is judged
 // by the strictest of its readings, and a guess (a word in an unlisted name) only
 // ever makes a call stricter. Nothing is "money" and automatic but by a person's
 // explicit money switch. Nothing in a request is an opinion on policy: a member of

@@ -68,3 +68,51 @@ func TestEvaluatorR59(t *testing.T) {
 	_, err = e.Explain(t.Context(), r)
 	require.ErrorIs(t, err, w.err)
 }
+
+// source holds one policy, and may come to hold another.
+type source struct{ now, later *policy.Policy }
+
+func (s *source) Current() *policy.Policy { return s.now }
+
+func (s *source) Holding(_ context.Context, digest string) *policy.Policy {
+	if s.later.Digest() == digest {
+		return s.later
+	}
+	return nil
+}
+
+// R59: tables that are not those in force cannot be trusted: a call asks, also one that
+// only reads, unless the tables in force turn out to be here too.
+func TestOtherTablesAsk(t *testing.T) {
+	t.Parallel()
+	long := time.Hour
+	old := compiled(t, policy.Table{})
+	newer := compiled(t, policy.Table{StickyDecline: &long, Tools: []policy.Tool{{Names: []string{"Edit"}, Class: core.ClassRead, Loosens: true}}})
+	w := &world{in: inputs()}
+	s := &source{now: old}
+	e := policy.NewEvaluator(s, w, func(_ context.Context, err error) { require.NoError(t, err) })
+	evaluate := func(tool string) policy.Verdict {
+		t.Helper()
+		v, err := e.Evaluate(t.Context(), call(tool, `{}`))
+		require.NoError(t, err)
+		return v
+	}
+	require.Equal(t, policy.Allow, evaluate("Read").Answer, "nobody has put any")
+	w.in.TablesDigest = old.Digest()
+	require.Equal(t, policy.Allow, evaluate("Read").Answer)
+
+	w.in.TablesDigest = newer.Digest()
+	for _, tool := range []string{"Read", "Edit", "Bash"} {
+		v := evaluate(tool)
+		require.Equal(t, policy.Ask, v.Answer, tool)
+		require.Nil(t, v.AlwaysOffer, tool)
+		require.Equal(t, "the tables in force", v.Trail[0].Matched)
+	}
+	x, err := e.Explain(t.Context(), call("Read", `{}`))
+	require.NoError(t, err)
+	require.Equal(t, policy.Ask, x.Answer)
+
+	s.later = newer
+	require.Equal(t, policy.Allow, evaluate("Edit").Answer)
+	require.Equal(t, long, w.window, "declines are looked for as the new tables say")
+}

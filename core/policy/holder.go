@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -24,6 +25,15 @@ type loaded struct {
 func (h *Holder) Current() *Policy {
 	if l := h.current.Load(); l != nil {
 		return l.policy
+	}
+	return nil
+}
+
+// Holding implements Source: this process's policy where it is the one with the digest,
+// and nil where it is another.
+func (h *Holder) Holding(_ context.Context, digest string) *Policy {
+	if p := h.Current(); p.Digest() == digest {
+		return p
 	}
 	return nil
 }

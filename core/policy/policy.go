@@ -37,6 +37,9 @@ type Inputs struct {
 	Facts      Facts       // Attested by the runtime's registration.
 	Decline    *Decline    // A person's newest explicit decline of the same action; nil for none.
 	Rules      *Rules      // Of the runtime, or of all; nil for none.
+	// TablesDigest is that of the tables in force in the whole deployment; "" where
+	// nobody has put any. An Evaluator with others asks.
+	TablesDigest string
 	// Unreadable names what could not be read ("rules", "mode"): the call then asks
 	// (R59), whatever it is. "" when all was read.
 	Unreadable string

@@ -54,7 +54,7 @@ func (w *World) Inputs(ctx context.Context, r policy.Request, window time.Durati
 		q.ActionHash = r.ActionHash
 	}
 	is, err := w.store.PolicyState(ctx, q)
-	in := policy.Inputs{Now: is.Now, Generation: is.Generation}
+	in := policy.Inputs{Now: is.Now, Generation: is.Generation, TablesDigest: is.TablesDigest}
 	if err != nil {
 		return in, fmt.Errorf("read policy state: %w", err)
 	}
