@@ -51,7 +51,8 @@ func TestCardNamesTheRequester(t *testing.T) {
 	})
 }
 
-// A close that was not recorded is repeated when the lease has run out.
+// The end of a turn that was not recorded is written again while the lease lasts, and
+// not only when it has run out.
 func TestLostCloseIsRepeated(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, h *harness) {
@@ -65,8 +66,52 @@ func TestLostCloseIsRepeated(t *testing.T) {
 			return nil
 		})
 		h.start()
-		h.pass(core.DeliveryLease + time.Second)
+		h.pass(3 * time.Second)
 		require.Equal(t, core.OutcomeSkipped, h.store.row("d").Outcome)
+	})
+}
+
+func TestLostReleaseIsRepeated(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, h *harness) {
+		h.store.ask("a", to("d", "x"))
+		until := time.Now().Add(time.Second)
+		h.store.script(func(op string) error {
+			if op == "release" && time.Now().Before(until) {
+				return core.ErrOutcomeUnknown
+			}
+			return nil
+		})
+		refused := time.Now().Add(time.Millisecond)
+		h.channel.onSend(func(string, string) error {
+			if time.Now().Before(refused) {
+				return &channels.Error{Class: core.FailureTemporary}
+			}
+			return nil
+		})
+		h.start()
+		h.pass(15 * time.Second)
+		require.Equal(t, core.DeliveryOpen, h.store.row("d").State)
+	})
+}
+
+// A turn whose end nobody can record does not keep a worker from stopping.
+func TestStopDoesNotWaitForAStoreThatIsAway(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, h *harness) {
+		h.store.ask("a", to("d", "x"))
+		h.store.decide("a")
+		h.store.script(func(op string) error {
+			if op == "close" {
+				return core.ErrUnavailable
+			}
+			return nil
+		})
+		h.start()
+		h.pass(time.Second)
+		began := time.Now()
+		h.stop()
+		require.Less(t, time.Since(began), time.Second)
 	})
 }
 

@@ -12,24 +12,35 @@ import (
 // The writes that end a turn. They do not end with the worker: what happened on
 // the platform must be recorded even while stopping.
 
-// complete records the receipt. A store that does not answer is asked again while
-// the lease lasts: a lost receipt is a second message.
+// complete records the receipt, also while stopping: a lost receipt is a second message.
 func (t *turn) complete(ctx context.Context, c core.CompleteDelivery) bool {
 	c.Delivery, c.Fence = t.d.ID, t.d.Fence
+	err := t.insist(context.WithoutCancel(ctx), func(ctx context.Context) error { return t.w.deps.Store.Complete(ctx, c) })
+	switch {
+	case err == nil:
+		t.log.DebugContext(ctx, "delivery shown", slog.Int64("card_revision", c.ShownRevision))
+		return true
+	case errors.Is(err, core.ErrLeaseLost):
+		t.lost(ctx)
+	default:
+		t.log.ErrorContext(ctx, "receipt lost", slog.String("code", core.CodeOf(err)))
+	}
+	return false
+}
+
+// insist writes the end of a turn, again while the store does not answer, the lease
+// lasts and the worker is not stopping: a row whose end was not written is nobody's until
+// its lease runs out. Where the end was written and only the answer was lost, the lease is
+// gone, which is what the next write says.
+func (t *turn) insist(ctx context.Context, f func(ctx context.Context) error) error {
 	for wait := 100 * time.Millisecond; ; wait *= 2 {
-		err := t.write(ctx, func(ctx context.Context) error { return t.w.deps.Store.Complete(ctx, c) })
-		switch {
-		case err == nil:
-			t.log.DebugContext(ctx, "delivery shown", slog.Int64("card_revision", c.ShownRevision))
-			return true
-		case errors.Is(err, core.ErrLeaseLost):
-			t.lost(ctx)
-			return false
-		case !t.leaseLasts(wait):
-			t.log.ErrorContext(ctx, "receipt lost", slog.String("code", core.CodeOf(err)))
-			return false
+		err := t.write(ctx, f)
+		if err == nil || errors.Is(err, core.ErrLeaseLost) || errors.Is(err, core.ErrInvalid) {
+			return err
 		}
-		pause(context.WithoutCancel(ctx), wait)
+		if !t.leaseLasts(wait) || !pause(ctx, wait) {
+			return err
+		}
 	}
 }
 
@@ -42,7 +53,7 @@ func (t *turn) leaseLasts(wait time.Duration) bool {
 func (t *turn) close(ctx context.Context, c core.CloseDelivery) bool {
 	c.Delivery, c.Fence, c.Reachable = t.d.ID, t.d.Fence, t.w.reach
 	var hint core.Hint
-	err := t.write(ctx, func(ctx context.Context) (err error) {
+	err := t.insist(ctx, func(ctx context.Context) (err error) {
 		hint, err = t.w.deps.Store.Close(ctx, c)
 		return err
 	})
@@ -119,7 +130,7 @@ func (t *turn) giveBack(ctx context.Context, d time.Duration) {
 
 func (t *turn) release(ctx context.Context, r core.ReleaseDelivery) {
 	r.Delivery, r.Fence, r.SeenRevision = t.d.ID, t.d.Fence, t.a.CardRevision
-	err := t.write(ctx, func(ctx context.Context) error { return t.w.deps.Store.Release(ctx, r) })
+	err := t.insist(ctx, func(ctx context.Context) error { return t.w.deps.Store.Release(ctx, r) })
 	switch {
 	case errors.Is(err, core.ErrLeaseLost):
 		t.lost(ctx)

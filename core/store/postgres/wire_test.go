@@ -1,12 +1,14 @@
 package postgres
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -18,6 +20,16 @@ import (
 type wire struct {
 	turns atomic.Int64 // Answers awaited after something was sent.
 	lose  atomic.Int32
+	of    atomic.Pointer[string] // Only what contains this is lost; nil is everything.
+	down  atomic.Bool            // Nobody gets through.
+}
+
+// loses is what becomes of a piece, once.
+func (w *wire) loses(piece []byte) int32 {
+	if of := w.of.Load(); of != nil && !bytes.Contains(piece, []byte(*of)) {
+		return loseNothing
+	}
+	return w.lose.Swap(loseNothing)
 }
 
 // What a wire loses, once.
@@ -29,6 +41,9 @@ const (
 )
 
 func (w *wire) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	if w.down.Load() {
+		return nil, errCut
+	}
 	c, err := new(net.Dialer).DialContext(ctx, network, address)
 	if err != nil {
 		return nil, err
@@ -53,17 +68,14 @@ func (c *tapped) Write(b []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.sent = true
-	switch c.wire.lose.Load() {
+	switch c.wire.loses(b) {
 	case refuse:
-		c.wire.lose.Store(loseNothing)
 		c.dead, c.mute = true, true
 		return 0, errCut
 	case loseRequest:
-		c.wire.lose.Store(loseNothing)
 		c.dead, c.mute = true, true
 		return len(b), nil
 	case loseAnswer:
-		c.wire.lose.Store(loseNothing)
 		c.dead = true
 	}
 	return c.Conn.Write(b)
@@ -243,4 +255,86 @@ func TestAClaimIsBounded(t *testing.T) {
 		ask(3+n, "chat-1", "chat-2", "chat-3")
 	}
 	require.Equal(t, int64(6), turns(30), "thirty rows")
+}
+
+// A claim whose commit nobody heard of costs its rows nothing: they are given back as
+// soon as the record can be asked, and are claimed again as if nobody had had them.
+func TestALostClaimIsGivenBack(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		lose int32
+		down bool // Nobody can be asked for a while.
+	}{
+		"its answer is lost":                     {lose: loseAnswer},
+		"its commit is lost":                     {lose: loseRequest},
+		"its answer is lost, and then everybody": {lose: loseAnswer, down: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := &wire{}
+			s := opened(t, func(c *Config) { c.Dial, c.MaxConns, c.Limit = w.dial, 2, time.Second })
+			made, err := s.Create(t.Context(), draft(1, "chat-1", "chat-2"))
+			require.NoError(t, err)
+			claim := core.ClaimDue{
+				Worker: "w", Accounts: []core.AccountRef{{Channel: core.SurfaceTelegram, Account: "bot"}}, Limit: 10, Lease: core.Millis(core.DeliveryLease.Milliseconds()),
+			}
+			commit := "COMMIT"
+			w.of.Store(&commit)
+			w.lose.Store(c.lose)
+			if c.down {
+				w.down.Store(true)
+				_, _, err := s.ClaimDue(t.Context(), claim)
+				require.ErrorIs(t, err, core.ErrUnavailable)
+				w.down.Store(false)
+			} else {
+				works, next, err := s.ClaimDue(t.Context(), claim)
+				require.NoError(t, err)
+				require.Empty(t, works, "nobody knows what was claimed")
+				require.NotZero(t, next, "look again at once")
+			}
+			works, _, err := s.ClaimDue(t.Context(), claim)
+			require.NoError(t, err)
+			require.Len(t, works, 2)
+			for _, work := range works {
+				require.Equal(t, made.Approval.ID, work.Approval.ID)
+				require.False(t, work.TakenOver)
+				require.False(t, work.Delivery.Unsettled, "nobody can paint late")
+				require.Equal(t, core.DeliveryPlanned, work.Delivery.State)
+			}
+			works, _, err = s.ClaimDue(t.Context(), claim)
+			require.NoError(t, err)
+			require.Empty(t, works, "they are leased")
+		})
+	}
+}
+
+// What somebody else has claimed meanwhile stays theirs.
+func TestALostClaimTakesNothingBack(t *testing.T) {
+	t.Parallel()
+	w := &wire{}
+	s := opened(t, func(c *Config) { c.Dial, c.Limit = w.dial, time.Second })
+	_, err := s.Create(t.Context(), draft(1, "chat-1"))
+	require.NoError(t, err)
+	claim := core.ClaimDue{
+		Worker: "w", Accounts: []core.AccountRef{{Channel: core.SurfaceTelegram, Account: "bot"}}, Limit: 10, Lease: core.Millis(core.DeliveryLease.Milliseconds()),
+	}
+	commit := "COMMIT"
+	w.of.Store(&commit)
+	w.lose.Store(loseRequest) // Nothing is leased, and the claim does not know.
+	w.down.Store(true)
+	_, _, err = s.ClaimDue(t.Context(), claim)
+	require.ErrorIs(t, err, core.ErrUnavailable)
+	w.down.Store(false)
+
+	other := opened(t, func(c *Config) { c.DSN = s.pool.Config().ConnString() })
+	theirs := claim
+	theirs.Worker = "other"
+	works, _, err := other.ClaimDue(t.Context(), theirs)
+	require.NoError(t, err)
+	require.Len(t, works, 1)
+	mine, _, err := s.ClaimDue(t.Context(), claim)
+	require.NoError(t, err)
+	require.Empty(t, mine)
+	d := works[0].Delivery
+	require.NoError(t, other.BeginDelivery(t.Context(), core.BeginSend{Delivery: d.ID, Fence: d.Fence, Address: "chat-1"}))
 }

@@ -82,6 +82,9 @@ func (s *Store) ClaimDue(ctx context.Context, c core.ClaimDue) ([]core.Work, cor
 	if err != nil || c.Worker == "" || c.Limit < 1 || c.Lease <= 0 {
 		return nil, 0, fmt.Errorf("claim deliveries: %w", core.Invalid("claim", "needs a worker, a known lane, a limit and a lease"))
 	}
+	if err := s.unclaim(ctx); err != nil {
+		return nil, 0, fmt.Errorf("claim deliveries: %w", err)
+	}
 	var next core.Millis
 	now, err := s.read(ctx).Dated(s.rows.nextDue+lane, []any{accounts}, func(scan Row) error { return scan((*int64)(&next)) })
 	if err != nil {
@@ -90,9 +93,16 @@ func (s *Store) ClaimDue(ctx context.Context, c core.ClaimDue) ([]core.Work, cor
 	if !next.Reached(now) {
 		return nil, next, nil
 	}
+	wanted := &wish{worker: c.Worker}
 	due, err := writeRows(ctx, s, Background, min(c.Limit, MaxBackground), func(t *tx) (dueWork, error) {
-		return t.claimDue(c, lane, accounts)
+		due, err := t.claimDue(c, lane, accounts)
+		wanted.note(due.works)
+		return due, err
 	})
+	if errors.Is(err, core.ErrOutcomeUnknown) {
+		s.doubts.add(wanted)
+		return nil, now, s.unclaim(context.WithoutCancel(ctx))
+	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("claim deliveries: %w", err)
 	}

@@ -105,9 +105,10 @@ type Dialect struct {
 // concurrent use. Where two ports share the name of a method, or share it with the
 // life of a store, it bears a longer one here; the views (Ledger, Leases) give it back.
 type Store struct {
-	db    DB
-	rows  *Table
-	ended func(core.Approval)
+	db     DB
+	rows   *Table
+	ended  func(core.Approval)
+	doubts doubts
 }
 
 // New returns the ports of a store. ended is told of every final answer that the
