@@ -129,6 +129,7 @@ const MaxPage = 1000
 type ListQuery struct {
 	Runtime string
 	Status  Status
+	Origin  Origin // OriginAuto lists what ran without asking (R67).
 	Agent   string
 	Session string
 	Run     string

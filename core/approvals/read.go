@@ -158,6 +158,9 @@ func (s *Service) List(ctx context.Context, c core.Caller, q core.ListQuery) (co
 	if q.Status != "" && !q.Status.Valid() {
 		return core.ListPage{}, core.Invalid("status", "must be pending, allowed, denied, expired or cancelled")
 	}
+	if q.Origin != "" && !q.Origin.Valid() {
+		return core.ListPage{}, core.Invalid("origin", "must be ask or auto")
+	}
 	if c.Token != nil {
 		q.Runtime = c.Token.Runtime
 	}

@@ -366,6 +366,8 @@ CREATE INDEX approvals_runtime_history ON approvals (runtime, created_at, id);
 CREATE INDEX approvals_pending_expiry ON approvals (expires_at) WHERE status = 'pending';
 CREATE INDEX approvals_pending_list ON approvals (runtime, created_at, id, expires_at) WHERE status = 'pending';
 CREATE INDEX approvals_pending_newest ON approvals (created_at, id) WHERE status = 'pending';
+-- What ran without asking, however rare it is among all that asked.
+CREATE INDEX approvals_auto ON approvals (created_at, id) WHERE origin = 'auto';
 CREATE INDEX approvals_unclaimed ON approvals (claim_by) WHERE execution = 'unclaimed';
 CREATE INDEX approvals_claimed ON approvals (outcome_by) WHERE execution = 'claimed';
 -- Declines that still answer the same action, by step 3 of the policy.

@@ -19,7 +19,7 @@ func TestHotStatementsUseTheirIndexes(t *testing.T) {
 		"by key": "approvals_key", "due": "approvals_pending_expiry", "anything due": "approvals_pending_expiry",
 		"lapsed": "approvals_unclaimed", "silent": "approvals_claimed", "pending limit": "COVERING INDEX approvals_pending_list",
 		"list pending": "approvals_pending_list", "inbox": "approvals_pending_list", "list history": "approvals_history",
-		"list own": "approvals_runtime_history", "list for viewer": "approvals_history", "list run": "approvals_run",
+		"list automatic": "approvals_auto", "list own": "approvals_runtime_history", "list for viewer": "approvals_history", "list run": "approvals_run",
 		"rows of a run": "approvals_run", "prune": "approvals_history", "claim": "deliveries_due", "next due": "deliveries_due",
 		"click": "deliveries_message", "mend": "broken_routes USING PRIMARY KEY", "policy state": "approvals_declined", "live rules": "rules_live", "unconverged": "deliveries_live", "forgotten": "deliveries_live",
 	}

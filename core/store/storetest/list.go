@@ -94,6 +94,7 @@ func listFilters(k *kit) {
 	session := k.create(func(c *core.NewApproval) { c.Approval.SessionKey = "session-2" })
 	run := k.create(withRun("run-2"))
 	other := k.create(withRuntime(otherRuntime), withRun("run-2"))
+	auto := k.create(automatic)
 	denied := k.deny(k.create().ID)
 	by := k.answer(k.create(withRun("run-3")).ID, core.DecisionDeny)
 	by.To.DecisionKey = "chat:1"
@@ -110,6 +111,8 @@ func listFilters(k *kit) {
 		{"run of all runtimes", core.ListQuery{Run: "run-2"}, []string{other.ID, run.ID}},
 		{"run of one runtime", core.ListQuery{Runtime: ownRuntime, Run: "run-2"}, []string{run.ID}},
 		{"status", core.ListQuery{Status: core.StatusDenied}, []string{keyed.Approval.ID, denied.ID}},
+		{"what ran without asking", core.ListQuery{Origin: core.OriginAuto}, []string{auto.ID}},
+		{"what asked", core.ListQuery{Origin: core.OriginAsk, Status: core.StatusDenied}, []string{keyed.Approval.ID, denied.ID}},
 		{"decision key", core.ListQuery{DecisionKey: "chat:1"}, []string{keyed.Approval.ID}},
 		{"decision key of another run", core.ListQuery{Run: "run-2", DecisionKey: "chat:1"}, []string{}},
 		{"pending of one agent", core.ListQuery{
@@ -202,7 +205,7 @@ func listRetention(k *kit) {
 }
 
 func listInvalid(k *kit) {
-	for _, q := range []core.ListQuery{{Limit: -1}, {Limit: core.MaxPage + 1}, {Status: "waiting"}} {
+	for _, q := range []core.ListQuery{{Limit: -1}, {Limit: core.MaxPage + 1}, {Status: "waiting"}, {Origin: "nobody"}} {
 		_, err := k.List(k.ctx, q)
 		require.ErrorIs(k.t, err, core.ErrInvalid)
 	}

@@ -34,6 +34,7 @@ func (t *Table) Hot() map[string]Statement {
 		"inbox":           list(core.ListQuery{Status: core.StatusPending, Viewer: reviewer}),
 		"list history":    list(core.ListQuery{}),
 		"list own":        list(core.ListQuery{Runtime: "builder"}),
+		"list automatic":  list(core.ListQuery{Origin: core.OriginAuto}),
 		"list for viewer": list(core.ListQuery{Viewer: reviewer}),
 		"list run":        list(core.ListQuery{Runtime: "builder", Run: "run-1"}),
 		"list by key":     list(core.ListQuery{Runtime: "builder", Run: "run-1", DecisionKey: "chat:1"}),

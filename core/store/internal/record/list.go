@@ -14,8 +14,8 @@ import (
 // the limit (conformance 45). Errors: core.ErrInvalid for a filter outside the
 // closed sets.
 func (s *Store) List(ctx context.Context, q core.ListQuery) (core.ListPage, error) {
-	if q.Limit < 0 || q.Limit > core.MaxPage || (q.Status != "" && !q.Status.Valid()) {
-		return core.ListPage{}, fmt.Errorf("list approvals: %w", core.Invalid("list", "needs a known status and a limit up to %d", core.MaxPage))
+	if q.Limit < 0 || q.Limit > core.MaxPage || (q.Status != "" && !q.Status.Valid()) || (q.Origin != "" && !q.Origin.Valid()) {
+		return core.ListPage{}, fmt.Errorf("list approvals: %w", core.Invalid("list", "needs a known status and origin, and a limit up to %d", core.MaxPage))
 	}
 	if q.Limit == 0 {
 		q.Limit = core.MaxPage
@@ -86,7 +86,7 @@ func (s *Store) page(ctx context.Context, q core.ListQuery) (page core.ListPage,
 }
 
 // listStatement builds one of a bounded number of texts, so that each is prepared
-// once. The status is a literal: partial indexes need it. It asks for one row more
+// once. Status and origin are literals: partial indexes need them. It asks for one row more
 // than the page holds.
 func listStatement(rows *Table, q core.ListQuery, now core.Millis) (string, []any) {
 	var where []string
@@ -100,6 +100,9 @@ func listStatement(rows *Table, q core.ListQuery, now core.Millis) (string, []an
 		where, args = append(where, "(a.status = 'pending' OR a.resolved_at > ?)"), append(args, int64(now-core.Retention))
 	default:
 		where, args = append(where, "a.status = '"+string(q.Status)+"' AND a.resolved_at > ?"), append(args, int64(now-core.Retention))
+	}
+	if q.Origin != "" {
+		where = append(where, "a.origin = '"+string(q.Origin)+"'")
 	}
 	for _, f := range []struct{ column, value string }{
 		{"runtime", q.Runtime}, {"agent", q.Agent}, {"session_key", q.Session}, {"run_id", q.Run}, {"decision_key", q.DecisionKey},
