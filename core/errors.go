@@ -19,6 +19,8 @@ var (
 	ErrIDTaken = errors.New("this id was used before")
 	// ErrStaleEpoch is an instance that has been replaced by a newer one.
 	ErrStaleEpoch = errors.New("a newer instance of this runtime has registered")
+	// ErrPaused is a claim for an agent that a person paused; nothing of the grant changed.
+	ErrPaused = errors.New("this agent is paused: claim again once it was resumed")
 	// ErrRunAborted is work for a run that was stopped.
 	ErrRunAborted = errors.New("this run was aborted")
 	// ErrPendingLimit is a runtime with too many open approvals.
@@ -77,6 +79,7 @@ var codes = []struct {
 	{ErrIDTaken, "id_taken"},
 	{ErrStaleEpoch, "stale_epoch"},
 	{ErrRunAborted, "run_aborted"},
+	{ErrPaused, "agent_paused"},
 	{ErrPendingLimit, "pending_limit"},
 	{ErrRateLimited, "rate_limited"},
 	{ErrPolicyChanged, "policy_changed"},

@@ -20,8 +20,8 @@ type Rules interface {
 	// refused and evaluated again.
 	LiveRules(ctx context.Context, runtime, agent string) (rules []Rule, generation int64, err error)
 	// SwitchMoney makes a rule from the list: a switch for a whole tool, and nothing
-	// else (R73). Errors: ErrInvalid, ErrIDTaken, ErrNotFound (the guarded person lost
-	// the right).
+	// else (R73). Errors: ErrInvalid, ErrIDTaken, ErrConflict with the switch that the tool
+	// has already, ErrNotFound (the guarded person lost the right).
 	SwitchMoney(ctx context.Context, c NewRule, g Guard) (Rule, error)
 	// RemoveRule ends a rule for good: no call that is inserted or claimed afterwards is
 	// allowed by it, on any replica (R75). One that was removed stays as it is, and comes
@@ -34,7 +34,10 @@ type RuleQuery struct {
 	Runtime string
 	Agent   *string // Nil for all agents; "" is the agent without a name.
 	Live    bool    // Only those that cover something now.
-	Limit   int     // 1 to MaxPage; 0 means MaxPage.
+	// Viewer restricts the list to rules of agents that this person may see, applied
+	// before the limit: admins see all, others those of the agents that they own.
+	Viewer *Principal
+	Limit  int // 1 to MaxPage; 0 means MaxPage.
 	// Before continues after the last rule of the page before: rules strictly older
 	// than (CreatedAt, ID).
 	Before *ListCursor
@@ -61,8 +64,10 @@ type AgentSettings interface {
 	// ReadAgent reads an agent's settings; one that nobody ever set anything for has
 	// those of its zero value.
 	ReadAgent(ctx context.Context, runtime, agent string) (Agent, error)
-	// ListAgents lists the agents that something was set for, by runtime and name.
-	ListAgents(ctx context.Context) ([]Agent, error)
+	// ListAgents lists the agents that something was set for, that have owners, or that
+	// asked one of the newest MaxPage questions, by runtime and name. One that was deleted
+	// is left out until it asks again or something is set for it.
+	ListAgents(ctx context.Context, q AgentQuery) ([]Agent, error)
 	// SetMode changes the mode by compare-and-set, from the next call on (R52). Setting
 	// what it is already changes nothing, whatever the revision. Errors: ErrConflict with
 	// the current settings, ErrInvalid (no such mode), ErrNotFound (the guarded person
@@ -83,7 +88,16 @@ type Agent struct {
 	// Generation rises with every change of the agent's mode and rules.
 	Generation int64
 	UpdatedAt  Millis
+
+	PausedAt      Millis // 0 while it is not paused.
+	PausedBy      string // The person; never shown to reviewers (R156).
+	PausedName    string // Their name when it happened.
+	PauseRevision int64  // What pausing and resuming is compared with; 0 before the first.
+	ResetAt       Millis // When its life began that goes on now; 0 for the first.
 }
+
+// Paused reports whether claims of the agent's grants are refused.
+func (a *Agent) Paused() bool { return a.PausedAt != 0 }
 
 // SetMode is the command of the same name.
 type SetMode struct {
@@ -105,7 +119,11 @@ const (
 	ChangeRuleMade    ChangeKind = "rule-made"
 	ChangeRuleRemoved ChangeKind = "rule-removed"
 	ChangeRuleSpent   ChangeKind = "rule-spent" // Its last use was counted.
-	ChangeRestored    ChangeKind = "restored"   // A restoration ended the rules and set the mode to before-everything.
+	ChangePaused      ChangeKind = "paused"
+	ChangeResumed     ChangeKind = "resumed"
+	ChangeReset       ChangeKind = "reset"
+	ChangeDeleted     ChangeKind = "deleted"
+	ChangeRestored    ChangeKind = "restored" // A restoration ended the rules and set the mode to before-everything.
 )
 
 // PolicyChange is one change of an agent's policy: the history that says who let what

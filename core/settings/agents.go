@@ -19,28 +19,24 @@ type AgentView struct {
 }
 
 // Agents lists the agents that the caller may see, by runtime and name: a machine those
-// of its runtime, an admin all, other people their own. Errors: core.ErrForbidden,
+// of its runtime, an admin all, other people their own. An agent is known by what was set
+// for it, by its owners, or by what it asked lately. Errors: core.ErrForbidden,
 // core.ErrUnauthenticated.
 func (s *Service) Agents(ctx context.Context, c core.Caller) ([]AgentView, error) {
 	if err := s.lists(ctx, c); err != nil {
 		return nil, err
 	}
-	all, err := s.deps.Agents.ListAgents(ctx)
+	q := core.AgentQuery{Viewer: c.Person}
+	if c.Token != nil {
+		q.Runtime, q.Viewer = c.Token.Runtime, nil
+	}
+	all, err := s.deps.Agents.ListAgents(ctx, q)
 	if err != nil {
 		return nil, fmt.Errorf("list agents: %w", err)
 	}
-	var views []AgentView
+	views := make([]AgentView, 0, len(all))
 	for i := range all {
-		may := c.Token != nil && c.Token.Runtime == all[i].Runtime
-		if c.Person != nil {
-			if may, err = s.sees(ctx, c.Person, all[i].Runtime, all[i].Name); err != nil {
-				return nil, err
-			}
-		}
-		if !may {
-			continue
-		}
-		v, err := s.view(ctx, all[i])
+		v, err := s.view(ctx, c, all[i])
 		if err != nil {
 			return nil, err
 		}
@@ -74,13 +70,16 @@ func (s *Service) Agent(ctx context.Context, c core.Caller, runtime, agent strin
 	if err != nil {
 		return AgentView{}, fmt.Errorf("read agent: %w", err)
 	}
-	return s.view(ctx, a)
+	return s.view(ctx, c, a)
 }
 
-func (s *Service) view(ctx context.Context, a core.Agent) (AgentView, error) {
+func (s *Service) view(ctx context.Context, c core.Caller, a core.Agent) (AgentView, error) {
 	rules, _, err := s.deps.Rules.LiveRules(ctx, a.Runtime, a.Name)
 	if err != nil {
 		return AgentView{}, fmt.Errorf("read rules: %w", err)
+	}
+	if !c.Admin() {
+		a.PausedBy = ""
 	}
 	return AgentView{Agent: a, InForce: s.inForce(a.Mode), Default: a.Mode == "", Rules: len(rules)}, nil
 }
@@ -137,19 +136,19 @@ func (s *Service) SetMode(ctx context.Context, c core.Caller, in ModeChange) (Ag
 	if err == nil && a.ModeRevision != before.ModeRevision {
 		s.changed(ctx, c, "mode of an agent changed", &a, slog.String("mode", a.Mode), slog.Int64("generation", a.Generation))
 	}
-	return s.outcome(ctx, a, "set mode", err)
+	return s.outcome(ctx, c, a, "set mode", err)
 }
 
 // outcome is the answer to a change of an agent: its settings, also for whoever was
 // second.
-func (s *Service) outcome(ctx context.Context, a core.Agent, what string, err error) (AgentView, error) {
+func (s *Service) outcome(ctx context.Context, c core.Caller, a core.Agent, what string, err error) (AgentView, error) {
 	if err != nil {
 		err = fmt.Errorf("%s: %w", what, err)
 		if !errors.Is(err, core.ErrConflict) {
 			return AgentView{}, err
 		}
 	}
-	v, unread := s.view(ctx, a)
+	v, unread := s.view(ctx, c, a)
 	if unread != nil {
 		return v, unread
 	}

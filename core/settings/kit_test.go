@@ -75,7 +75,7 @@ func newKit(t *testing.T) *kit {
 
 func (k *kit) deps() settings.Deps {
 	return settings.Deps{
-		Agents: k.store, Rules: k.store, Declines: k.store, Approvals: k.store, Owners: k.store, Clock: k.store,
+		Agents: k.store, Lives: k.store, Rules: k.store, Declines: k.store, Approvals: k.store, Owners: k.store, Clock: k.store,
 		Publisher: k.hints, Text: redact.New(), NewID: newID, Logger: slog.New(slog.DiscardHandler),
 		DefaultMode: func() policy.Mode { return k.defaults },
 	}

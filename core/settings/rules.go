@@ -2,6 +2,7 @@ package settings
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -68,6 +69,7 @@ func (s *Service) Rules(ctx context.Context, c core.Caller, q core.RuleQuery) ([
 			return nil, err
 		}
 	}
+	q.Viewer = c.Person
 	rules, err := s.deps.Rules.ListRules(ctx, q)
 	if err != nil {
 		return nil, fmt.Errorf("list rules: %w", err)
@@ -78,13 +80,7 @@ func (s *Service) Rules(ctx context.Context, c core.Caller, q core.RuleQuery) ([
 	}
 	views := make([]RuleView, 0, len(rules))
 	for i := range rules {
-		may, err := s.sees(ctx, c.Person, rules[i].Runtime, rules[i].Agent)
-		if err != nil {
-			return nil, err
-		}
-		if may {
-			views = append(views, viewRule(rules[i], now, c))
-		}
+		views = append(views, viewRule(rules[i], now, c))
 	}
 	return views, nil
 }
@@ -169,8 +165,9 @@ type MoneySwitch struct {
 // shells and interpreters it has no effect: a switch is for a whole tool, and theirs are
 // rules for exact commands.
 //
-// Errors: core.ErrNotFound (also for an agent of others), core.ErrForbidden (a viewer, a
-// machine, a terminal), core.ErrUnauthenticated, core.ErrInvalid.
+// Errors: core.ErrConflict with the switch that the tool has already; core.ErrNotFound
+// (also for an agent of others), core.ErrForbidden (a viewer, a machine, a terminal),
+// core.ErrUnauthenticated, core.ErrInvalid.
 func (s *Service) SwitchMoney(ctx context.Context, c core.Caller, in MoneySwitch) (RuleView, error) {
 	if err := s.authorise(ctx, c, in.Runtime, in.Agent, loosen); err != nil {
 		return RuleView{}, err
@@ -183,6 +180,10 @@ func (s *Service) SwitchMoney(ctx context.Context, c core.Caller, in MoneySwitch
 		Class: core.ClassMoney, Label: "every use of " + in.Tool + ", money and deletes included", UsesAllowed: in.Uses,
 		CreatedBy: c.Person.ID, CreatedName: c.Person.Name,
 	}}, guardOf(c))
+	if errors.Is(err, core.ErrConflict) {
+		on, unread := s.ruleView(ctx, c, r)
+		return on, errors.Join(fmt.Errorf("switch money: %w", err), unread)
+	}
 	if err != nil {
 		return RuleView{}, fmt.Errorf("switch money: %w", err)
 	}

@@ -32,6 +32,7 @@ type Sanitizer interface {
 // Deps is what the service works on. All of it is required, unless it says otherwise.
 type Deps struct {
 	Agents    core.AgentSettings
+	Lives     core.AgentLives
 	Rules     core.Rules
 	Declines  core.Declines
 	Approvals Approvals
@@ -58,7 +59,7 @@ type Service struct {
 // New wires the service; it starts nothing. It panics when a dependency is missing,
 // which is a mistake of the wiring and not of the operator.
 func New(d Deps) *Service {
-	if d.Agents == nil || d.Rules == nil || d.Declines == nil || d.Approvals == nil || d.Owners == nil ||
+	if d.Agents == nil || d.Lives == nil || d.Rules == nil || d.Declines == nil || d.Approvals == nil || d.Owners == nil ||
 		d.Clock == nil || d.Publisher == nil || d.Text == nil || d.NewID == nil || d.Logger == nil {
 		panic("settings: a dependency is missing")
 	}

@@ -176,6 +176,12 @@ CREATE TABLE agents (
     mode_since    bigint NOT NULL DEFAULT 0, -- The generation that the mode came with.
     generation    bigint NOT NULL CHECK (generation >= 1),
     updated_at    bigint NOT NULL,
+    paused_at      bigint NOT NULL DEFAULT 0, -- 0 while it is not paused.
+    paused_by      text COLLATE "C" NOT NULL DEFAULT '',
+    paused_name    text COLLATE "C" NOT NULL DEFAULT '',
+    pause_revision bigint NOT NULL DEFAULT 0,
+    reset_at       bigint NOT NULL DEFAULT 0, -- When the life began that goes on now.
+    deleted_at     bigint NOT NULL DEFAULT 0, -- 0 again as soon as something is set.
     PRIMARY KEY (runtime, name)
 );
 
@@ -215,7 +221,8 @@ CREATE TABLE policy_changes (
     runtime     text COLLATE "C" NOT NULL,
     agent       text COLLATE "C" NOT NULL,
     generation  bigint NOT NULL,
-    kind        text COLLATE "C" NOT NULL CHECK (kind IN ('mode-set', 'rule-made', 'rule-removed', 'rule-spent', 'restored')),
+    kind        text COLLATE "C" NOT NULL CHECK (kind IN ('mode-set', 'rule-made', 'rule-removed', 'rule-spent', 'restored', 'paused', 'resumed',
+        'reset', 'deleted')),
     rule_id     text COLLATE "C" NOT NULL DEFAULT '',
     mode_before text COLLATE "C" NOT NULL DEFAULT '',
     mode_after  text COLLATE "C" NOT NULL DEFAULT '',

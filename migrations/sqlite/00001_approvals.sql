@@ -173,6 +173,12 @@ CREATE TABLE agents (
     mode_since    INTEGER NOT NULL DEFAULT 0, -- The generation that the mode came with.
     generation    INTEGER NOT NULL CHECK (generation >= 1),
     updated_at    INTEGER NOT NULL,
+    paused_at      INTEGER NOT NULL DEFAULT 0, -- 0 while it is not paused.
+    paused_by      TEXT    NOT NULL DEFAULT '',
+    paused_name    TEXT    NOT NULL DEFAULT '',
+    pause_revision INTEGER NOT NULL DEFAULT 0,
+    reset_at       INTEGER NOT NULL DEFAULT 0, -- When the life began that goes on now.
+    deleted_at     INTEGER NOT NULL DEFAULT 0, -- 0 again as soon as something is set.
     PRIMARY KEY (runtime, name)
 ) STRICT, WITHOUT ROWID;
 
@@ -212,7 +218,8 @@ CREATE TABLE policy_changes (
     runtime     TEXT    NOT NULL,
     agent       TEXT    NOT NULL,
     generation  INTEGER NOT NULL,
-    kind        TEXT    NOT NULL CHECK (kind IN ('mode-set', 'rule-made', 'rule-removed', 'rule-spent', 'restored')),
+    kind        TEXT    NOT NULL CHECK (kind IN ('mode-set', 'rule-made', 'rule-removed', 'rule-spent', 'restored', 'paused', 'resumed',
+        'reset', 'deleted')),
     rule_id     TEXT    NOT NULL DEFAULT '',
     mode_before TEXT    NOT NULL DEFAULT '',
     mode_after  TEXT    NOT NULL DEFAULT '',

@@ -122,7 +122,7 @@ func (b *builder) buildService(p *parts) {
 // buildSettings makes what people set for agents. A terminal may loosen what it may allow.
 func (b *builder) buildSettings(p *parts) {
 	p.settings = settings.New(settings.Deps{
-		Agents: b.store, Rules: b.store, Declines: b.store, Approvals: b.store, Owners: b.store, Clock: b.store,
+		Agents: b.store, Lives: b.store, Rules: b.store, Declines: b.store, Approvals: b.store, Owners: b.store, Clock: b.store,
 		Publisher: b.bus, Text: b.redactor, NewID: newID, Logger: b.Logger.With("part", "settings"),
 		TerminalLoosens: b.Config.CLIAllow,
 	})

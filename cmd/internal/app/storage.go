@@ -31,6 +31,7 @@ type record interface {
 	core.Keys
 	core.Sequence
 	core.AgentSettings
+	core.AgentLives
 	core.Rules
 	core.Declines
 }

@@ -130,7 +130,7 @@ func ports(s *Store) storetest.Store {
 		Deliveries: ledger, Ledger: ledger, Cards: s, AnsweredCards: s, Convergence: ledger, Routes: s,
 		Principals: s, Identities: s, Sessions: s, Tokens: s,
 		Codes: s, CodeBurner: s, Prompts: s, Keys: s, Sequence: s, Restoration: s,
-		Rules: s, AgentSettings: s, Policies: s, PolicyTables: s, Declines: s,
+		Rules: s, AgentSettings: s, AgentLives: s, Policies: s, PolicyTables: s, Declines: s,
 		Leases: s.Leases(),
 	}
 }

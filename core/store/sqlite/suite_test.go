@@ -84,7 +84,7 @@ func (h *harness) Store() storetest.Store {
 		Deliveries: ledger, Ledger: ledger, Cards: h.store, AnsweredCards: h.store, Convergence: ledger, Routes: h.store,
 		Principals: h.store, Identities: h.store, Sessions: h.store, Tokens: h.store,
 		Codes: h.store, CodeBurner: h.store, Prompts: h.store, Keys: h.store, Sequence: h.store, Restoration: h.store,
-		Rules: h.store, AgentSettings: h.store, Policies: h.store, PolicyTables: h.store, Declines: h.store, Outcomes: h.store, Updates: h.store, Nudges: h.store,
+		Rules: h.store, AgentSettings: h.store, AgentLives: h.store, Policies: h.store, PolicyTables: h.store, Declines: h.store, Outcomes: h.store, Updates: h.store, Nudges: h.store,
 		Leases: h.store.Leases(), Exclusive: true,
 	}
 }

@@ -256,7 +256,7 @@ func ruleMoney(k *kit) {
 		_, err := k.SwitchMoney(k.ctx, c, core.Guard{})
 		require.ErrorIs(k.t, err, core.ErrInvalid, name)
 	}
-	c := k.moneySwitch("pay")
+	c := k.moneySwitch("refund")
 	c.Rule.ID = made.ID
 	_, err = k.SwitchMoney(k.ctx, c, core.Guard{})
 	require.ErrorIs(k.t, err, core.ErrIDTaken)

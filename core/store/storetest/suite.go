@@ -36,6 +36,7 @@ type Store struct {
 	core.Restoration
 	core.Rules
 	core.AgentSettings
+	core.AgentLives
 	core.Policies
 	core.PolicyTables
 	core.Declines
@@ -137,6 +138,8 @@ func Run(t *testing.T, open Factory) {
 		t.Run(area.name, func(t *testing.T) {
 			t.Parallel()
 			for _, s := range area.specs {
+		{"agents", agentLifeSpecs()},
+		{"agent races", agentRaceSpecs()},
 				t.Run(s.name, func(t *testing.T) {
 					t.Parallel()
 					k := newKit(t, open(t))

@@ -180,7 +180,7 @@ func readPolicy(t *testing.T, s record) (p policyOf) {
 	var err error
 	p.Rules, err = s.ListRules(t.Context(), core.RuleQuery{})
 	require.NoError(t, err)
-	p.Agents, err = s.ListAgents(t.Context())
+	p.Agents, err = s.ListAgents(t.Context(), core.AgentQuery{})
 	require.NoError(t, err)
 	p.Changes, err = s.PolicyChanges(t.Context(), "builder", "agent", 0)
 	require.NoError(t, err)

@@ -10,12 +10,13 @@ import (
 )
 
 const (
-	sqlAgentColumns = "g.runtime, g.name, g.mode, g.mode_revision, g.generation, g.updated_at"
-	sqlReadAgent    = "SELECT " + sqlAgentColumns + " FROM agents g WHERE g.runtime = ? AND g.name = ?"
-	sqlListAgents   = "SELECT " + sqlAgentColumns + " FROM agents g ORDER BY g.runtime, g.name"
-	sqlModeSince    = "SELECT mode_since FROM agents WHERE runtime = ? AND name = ?"
-	sqlRaiseAgent   = `INSERT INTO agents (runtime, name, generation, updated_at) VALUES (?, ?, 1, ?)
-		ON CONFLICT (runtime, name) DO UPDATE SET generation = agents.generation + 1, updated_at = excluded.updated_at
+	sqlAgentColumns = `g.runtime, g.name, g.mode, g.mode_revision, g.generation, g.updated_at, g.paused_at, g.paused_by,
+		g.paused_name, g.pause_revision, g.reset_at`
+	sqlReadAgent = "SELECT " + sqlAgentColumns + " FROM agents g WHERE g.runtime = ? AND g.name = ?"
+	// What claims rely on.
+	sqlAgentStanding = "SELECT mode_since, paused_at FROM agents WHERE runtime = ? AND name = ?"
+	sqlRaiseAgent    = `INSERT INTO agents (runtime, name, generation, updated_at) VALUES (?, ?, 1, ?)
+		ON CONFLICT (runtime, name) DO UPDATE SET generation = agents.generation + 1, updated_at = excluded.updated_at, deleted_at = 0
 		RETURNING generation`
 	sqlSetMode = `UPDATE agents SET mode = ?, mode_revision = mode_revision + 1, mode_since = generation
 		WHERE runtime = ? AND name = ?`
@@ -52,7 +53,10 @@ func (t *tx) holdPolicy(s Strength, runtime, agent string) error {
 
 // agentFields are the targets of sqlAgentColumns.
 func agentFields(a *core.Agent) []any {
-	return []any{&a.Runtime, &a.Name, &a.Mode, &a.ModeRevision, &a.Generation, (*int64)(&a.UpdatedAt)}
+	return []any{
+		&a.Runtime, &a.Name, &a.Mode, &a.ModeRevision, &a.Generation, (*int64)(&a.UpdatedAt), (*int64)(&a.PausedAt), &a.PausedBy,
+		&a.PausedName, &a.PauseRevision, (*int64)(&a.ResetAt),
+	}
 }
 
 func readAgent(q Querier, runtime, agent string) (core.Agent, error) {
@@ -68,21 +72,6 @@ func (s *Store) ReadAgent(ctx context.Context, runtime, agent string) (core.Agen
 		return core.Agent{}, fmt.Errorf("read agent: %w", err)
 	}
 	return a, nil
-}
-
-// ListAgents implements core.AgentSettings.
-func (s *Store) ListAgents(ctx context.Context) ([]core.Agent, error) {
-	var list []core.Agent
-	err := s.read(ctx).Each(sqlListAgents, nil, func(scan Row) error {
-		var a core.Agent
-		err := scan(agentFields(&a)...)
-		list = append(list, a)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list agents: %w", err)
-	}
-	return list, nil
 }
 
 // changePolicy raises an agent's generation under the lock of its policy and leaves

@@ -190,7 +190,11 @@ func (t *tx) existingByKey(a *core.Approval) (core.Created, error) {
 		return core.Created{Approval: newest, Existing: true}, core.ErrIdempotencyConflict
 	}
 	present, err := t.present(newest)
-	if err != nil || !unanswered(&present.Approval) {
+	if err != nil {
+		return present, err
+	}
+	before, err := t.livedBefore(&present.Approval)
+	if err != nil || !before && !unanswered(&present.Approval) {
 		return present, err
 	}
 	a.KeyGeneration = present.Approval.KeyGeneration + 1

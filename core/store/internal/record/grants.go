@@ -62,15 +62,13 @@ func (t *tx) holdParents(id string) error {
 	if !t.rows.Locks {
 		return nil
 	}
-	var runtime, instance, run, agent, policy string
-	err := t.One(sqlParents, []any{id}, &runtime, &instance, &run, &agent, &policy)
+	var runtime, instance, run, agent string
+	err := t.One(sqlParents, []any{id}, &runtime, &instance, &run, &agent)
 	if err != nil {
 		return err
 	}
-	if policy != "" {
-		if err := t.holdPolicy(Share, runtime, agent); err != nil {
-			return err
-		}
+	if err := t.holdPolicy(Share, runtime, agent); err != nil {
+		return err
 	}
 	if instance != "" {
 		if err := t.holdName(Share, "instance", runtime, instance); err != nil {
@@ -126,11 +124,20 @@ func (t *tx) refuses(a *core.Approval, c *core.Claim) (refusal, failure error) {
 	case a.ActionHash != c.ActionHash:
 		return core.ErrNotClaimable, t.void(a, core.VoidHashMismatch)
 	}
-	holds, err := t.inForce(a)
-	if err == nil && !holds {
-		return core.ErrNotClaimable, t.void(a, core.VoidPolicyChanged)
+	var modeSince, pausedAt int64
+	if err := t.One(sqlAgentStanding, []any{a.Runtime, a.Agent}, &modeSince, &pausedAt); ignoreNotFound(err) != nil {
+		return nil, err
 	}
-	return nil, err
+	holds, err := t.inForce(a, modeSince)
+	switch {
+	case err != nil:
+		return nil, err
+	case !holds:
+		return core.ErrNotClaimable, t.void(a, core.VoidPolicyChanged)
+	case pausedAt != 0: // The decision is kept, and so is its own deadline.
+		return core.ErrPaused, nil
+	}
+	return nil, nil
 }
 
 // Report records what happened under the claim. See core.Grants for its answers;

@@ -57,6 +57,8 @@ func (t *Table) Hot() map[string]Statement {
 		"forgotten":       one(t.markForgotten, now, now),
 		"policy state":    one(sqlPolicyState, "r", "a", "i", now, "h"),
 		"tables in force": one(sqlTablesInForce),
+		"list agents":     one(sqlListAgents, int64(limit), "", ""),
+		"agent standing":  one(sqlAgentStanding, "r", "a"),
 		"live rules":      one(sqlLiveRules, "r", "a"),
 		"use rule":        one(sqlUseRule, "u", "r", "a", now),
 		"history":         one(sqlPolicyChanges, "r", "a", now),

@@ -56,7 +56,11 @@ func (s *Store) ListRules(ctx context.Context, q core.RuleQuery) ([]core.Rule, e
 	if err != nil {
 		return nil, fmt.Errorf("list rules: %w", err)
 	}
-	query, args := rulesQuery(q, now)
+	owner, nothing := ownerOf(q.Viewer)
+	if nothing {
+		return nil, nil
+	}
+	query, args := rulesQuery(q, owner, now)
 	var list []core.Rule
 	err = s.read(ctx).Each(query, args, func(scan Row) error {
 		var r core.Rule
@@ -70,7 +74,7 @@ func (s *Store) ListRules(ctx context.Context, q core.RuleQuery) ([]core.Rule, e
 	return list, nil
 }
 
-func rulesQuery(q core.RuleQuery, now core.Millis) (query string, args []any) {
+func rulesQuery(q core.RuleQuery, owner string, now core.Millis) (query string, args []any) {
 	where := []string{"TRUE"}
 	add := func(condition string, values ...any) {
 		where, args = append(where, condition), append(args, values...)
@@ -83,6 +87,9 @@ func rulesQuery(q core.RuleQuery, now core.Millis) (query string, args []any) {
 	}
 	if q.Live {
 		add("r.removed_at = 0 AND (r.expires_at = 0 OR r.expires_at > ?) AND (r.uses_allowed = 0 OR r.uses < r.uses_allowed)", int64(now))
+	}
+	if owner != "" {
+		add(whereOwnsRule, owner)
 	}
 	if q.Before != nil {
 		add("(r.created_at, r.id) < (?, ?)", int64(q.Before.CreatedAt), q.Before.ID)
@@ -117,18 +124,42 @@ func (s *Store) SwitchMoney(ctx context.Context, c core.NewRule, g core.Guard) (
 		if c.Rule.ApprovalID != "" { // A card's rule is made by its decision alone.
 			return core.Rule{}, core.Invalid("rule", "must not name a card")
 		}
+		if _, err := Fresh(&c); err != nil {
+			return core.Rule{}, err
+		}
 		if err := t.holdPolicy(Update, c.Rule.Runtime, c.Rule.Agent); err != nil {
 			return core.Rule{}, err
 		}
 		if err := t.guard(g); err != nil {
 			return core.Rule{}, err
 		}
+		if on, err := t.switched(&c.Rule); err != nil {
+			return on, err
+		}
 		return t.makeRule(&c)
 	})
 	if err != nil {
-		return core.Rule{}, fmt.Errorf("switch money: %w", err)
+		return made, fmt.Errorf("switch money: %w", err)
 	}
 	return made, nil
+}
+
+// switched finds a switch of the same tool that is on: there is one to switch off, and
+// not several of which the others go on. Errors: core.ErrConflict, with that switch.
+func (t *tx) switched(c *core.Rule) (core.Rule, error) {
+	var on core.Rule
+	err := t.Each(sqlLiveRules, []any{c.Runtime, c.Agent}, func(scan Row) error {
+		var r core.Rule
+		err := scan(ruleFields(&r)...)
+		if r.Class == core.ClassMoney && r.Tool == c.Tool && r.Live(t.now) {
+			on = r
+		}
+		return err
+	})
+	if err == nil && on.ID != "" {
+		err = core.ErrConflict
+	}
+	return on, err
 }
 
 // Fresh is a rule as it is before it is stored. Errors: core.ErrInvalid.
@@ -279,15 +310,13 @@ func guarded(c *core.NewApproval) error {
 
 // inForce reports whether what allowed an automatic grant still does: its rule, or its
 // agent's mode. A rule that is used up covers the grants that used it.
-func (t *tx) inForce(a *core.Approval) (bool, error) {
+func (t *tx) inForce(a *core.Approval, modeSince int64) (bool, error) {
 	if a.Origin != core.OriginAuto {
 		return true, nil
 	}
 	id, byRule := strings.CutPrefix(a.PolicyID, core.RulePolicy)
 	if !byRule {
-		since := int64(0)
-		err := t.One(sqlModeSince, []any{a.Runtime, a.Agent}, &since)
-		return a.PolicyGeneration >= since, ignoreNotFound(err)
+		return a.PolicyGeneration >= modeSince, nil
 	}
 	var r core.Rule
 	err := t.One(sqlReadRule, []any{id}, ruleFields(&r)...)

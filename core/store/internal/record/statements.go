@@ -43,7 +43,7 @@ const (
 		AND (status = 'pending' OR execution = 'unclaimed') ORDER BY id FOR UPDATE`
 	sqlHoldRun = `SELECT id FROM approvals WHERE run_id <> '' AND runtime = ? AND run_id = ?
 		AND (status = 'pending' OR execution = 'unclaimed') ORDER BY id FOR UPDATE`
-	sqlParents = `SELECT runtime, instance, run_id, agent, policy_id FROM approvals WHERE id = ?`
+	sqlParents = `SELECT runtime, instance, run_id, agent FROM approvals WHERE id = ?`
 
 	sqlAllPending = `SELECT count(*) FROM approvals WHERE status = 'pending' AND expires_at > ?`
 

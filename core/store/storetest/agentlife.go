@@ -1,0 +1,511 @@
+package storetest
+
+import (
+	"fmt"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/saysohq/sayso/core"
+)
+
+func agentLifeSpecs() []spec {
+	return []spec{
+		{"R139 K18 while an agent is paused its grants are not handed out, and all else goes on", pauseClaims},
+		{"R139 what was claimed before a pause stays claimed", pauseSpares},
+		{"R139 a grant keeps its own end through a pause", pauseLapses},
+		{"pausing is compare-and-set, and the loser gets the current settings", pauseCompare},
+		{"whoever lost the right pauses, resets and deletes nothing", lifeGuarded},
+		{"R140 R141 a reset ends the runs of an agent and all that it has open", resetEnds},
+		{"R143 mode, rules and pause outlive a reset", resetKeeps},
+		{"R143 a key of the life before asks again in the next", resetKeys},
+		{"R75 deleting an agent ends its rules for good and leaves it with nothing set", deleteForgets},
+		{"a deleted agent has the generations after those before", deleteGenerations},
+		{"agents are known by settings, owners and what they asked lately", agentsListed},
+		{"R155 a list of agents and of rules is cut to what its viewer may see", agentsViewed},
+		{"R73 a tool has one switch at a time", switchOnce},
+	}
+}
+
+func (k *kit) setPaused(agent string, paused bool, revision int64) core.Agent {
+	k.t.Helper()
+	a, err := k.SetPaused(k.ctx, core.SetPaused{Runtime: ownRuntime, Agent: agent, Paused: paused, Revision: revision, By: "alice", Name: "Alice"})
+	require.NoError(k.t, err)
+	require.Equal(k.t, paused, a.Paused())
+	return a
+}
+
+// end is the command that ends the life of an agent.
+func end(agent string) core.EndAgent {
+	return core.EndAgent{Runtime: ownRuntime, Agent: agent, By: "alice", Name: "Alice", Surface: core.SurfacePage}
+}
+
+func (k *kit) resetAgent(agent string) (core.Agent, []core.Hint) {
+	k.t.Helper()
+	a, hints, err := k.ResetAgent(k.ctx, end(agent))
+	require.NoError(k.t, err)
+	return a, hints
+}
+
+func withAgent(name string) edit { return func(c *core.NewApproval) { c.Approval.Agent = name } }
+
+// refusesPaused requires that the grant is kept and not handed out.
+func (k *kit) refusesPaused(a core.Approval) {
+	k.t.Helper()
+	got, err := k.Claim(k.ctx, claimOf(a, "token"))
+	require.ErrorIs(k.t, err, core.ErrPaused)
+	k.same(a, got)
+	k.same(a, k.read(a.ID))
+}
+
+func pauseClaims(k *kit) {
+	k.setMode("agent-1", core.ModeOnlyMoney, 0)
+	rule := k.makeRule()
+	grants := []core.Approval{
+		k.allow(k.create().ID), k.allow(k.create(withContinuation(core.ContinuationDurable)).ID),
+		k.create(automatic, guardedBy(2)), k.create(under(rule, 2)),
+	}
+	other := k.allow(k.create(withAgent("agent-2")).ID)
+	k.advance(5)
+	paused := k.setPaused("agent-1", true, 0)
+	require.Equal(k.t, core.Agent{
+		Runtime: ownRuntime, Name: "agent-1", Mode: core.ModeOnlyMoney, ModeRevision: 1, Generation: 3, UpdatedAt: k.now(),
+		PausedAt: k.now(), PausedBy: "alice", PausedName: "Alice", PauseRevision: 1,
+	}, paused)
+	k.reopen()
+	for _, a := range grants {
+		k.refusesPaused(a)
+	}
+	k.claim(other, "token")
+	asked := k.create()
+	grants = append(grants, k.allow(asked.ID), k.create(automatic, guardedBy(3)))
+	k.refusesPaused(grants[len(grants)-1])
+	k.refusesPaused(grants[len(grants)-2])
+
+	resumed := k.setPaused("agent-1", false, 1)
+	require.Empty(k.t, resumed.PausedBy)
+	require.Equal(k.t, int64(2), resumed.PauseRevision)
+	for _, a := range grants {
+		k.claim(a, "token")
+	}
+	changes, err := k.PolicyChanges(k.ctx, ownRuntime, "agent-1", 2)
+	require.NoError(k.t, err)
+	require.Equal(k.t, []core.PolicyChange{
+		{Runtime: ownRuntime, Agent: "agent-1", Generation: 4, Kind: core.ChangeResumed, By: "alice", Name: "Alice", At: k.now()},
+		{Runtime: ownRuntime, Agent: "agent-1", Generation: 3, Kind: core.ChangePaused, By: "alice", Name: "Alice", At: k.now()},
+	}, changes)
+}
+
+func pauseSpares(k *kit) {
+	claimed := k.claim(k.allow(k.create().ID), "token")
+	k.setPaused("agent-1", true, 0)
+	again, err := k.Claim(k.ctx, claimOf(claimed, "token"))
+	require.NoError(k.t, err, "the same runner, whose answer was lost")
+	k.same(claimed, again)
+	_, err = k.Claim(k.ctx, claimOf(claimed, "another"))
+	require.ErrorIs(k.t, err, core.ErrAlreadyClaimed)
+	_, err = k.Report(k.ctx, reportOf(claimed, "token", core.ExecutionSucceeded))
+	require.NoError(k.t, err)
+}
+
+func pauseLapses(k *kit) {
+	late, wrong := k.allow(k.create().ID), k.allow(k.create().ID)
+	k.setPaused("agent-1", true, 0)
+	c := claimOf(wrong, "token")
+	c.ActionHash = late.ActionHash
+	_, err := k.Claim(k.ctx, c)
+	require.ErrorIs(k.t, err, core.ErrNotClaimable)
+	require.Equal(k.t, core.VoidHashMismatch, k.read(wrong.ID).VoidReason)
+	k.advanceTo(late.ClaimBy)
+	_, err = k.Claim(k.ctx, claimOf(late, "token"))
+	require.ErrorIs(k.t, err, core.ErrNotClaimable)
+	require.Equal(k.t, core.VoidLapsed, k.read(late.ID).VoidReason)
+}
+
+func pauseCompare(k *kit) {
+	paused := k.setPaused("agent-1", true, 0)
+	require.Equal(k.t, paused, k.setPaused("agent-1", true, 7), "it is so already")
+	got, err := k.SetPaused(k.ctx, core.SetPaused{Runtime: ownRuntime, Agent: "agent-1", By: "bob"})
+	require.ErrorIs(k.t, err, core.ErrConflict)
+	require.Equal(k.t, paused, got)
+	k.setMode("agent-1", core.ModeOnlyMoney, 0)
+	k.setPaused("agent-1", false, 1) // A mode is no change of the pause.
+	_, err = k.SetPaused(k.ctx, core.SetPaused{Agent: "agent-1", Paused: true, By: "bob"})
+	require.ErrorIs(k.t, err, core.ErrInvalid)
+}
+
+func lifeGuarded(k *kit) {
+	p := k.person("alice", core.RoleReviewer)
+	a := k.create()
+	k.disable("alice")
+	c := end("agent-1")
+	c.Guard = core.Guard{PersonID: p.ID, PersonRevision: p.Revision}
+	_, err := k.SetPaused(k.ctx, core.SetPaused{Runtime: ownRuntime, Agent: "agent-1", Paused: true, Guard: c.Guard})
+	require.ErrorIs(k.t, err, core.ErrNotFound)
+	_, _, err = k.ResetAgent(k.ctx, c)
+	require.ErrorIs(k.t, err, core.ErrNotFound)
+	_, _, err = k.DeleteAgent(k.ctx, c)
+	require.ErrorIs(k.t, err, core.ErrNotFound)
+	k.same(a, k.read(a.ID))
+	require.Zero(k.t, k.generation())
+	for _, c := range []core.EndAgent{{Runtime: ownRuntime}, {By: "alice"}} {
+		_, _, err = k.ResetAgent(k.ctx, c)
+		require.ErrorIs(k.t, err, core.ErrInvalid)
+	}
+}
+
+func resetEnds(k *kit) {
+	const run = "run-1"
+	pending, plain := k.create(withRun(run)), k.create()
+	unclaimed, claimed := k.allow(k.create(withRun(run)).ID), k.claim(k.allow(k.create(withRun(run)).ID), "token")
+	helper := k.create(withRun(run), withAgent("helper")) // It works for the same run.
+	others := []core.Approval{k.create(withAgent("agent-2"), withRun("run-2")), k.create(withRuntime(otherRuntime), withRun(run))}
+	late := k.create(expiresIn(1_000))
+	k.advanceTo(late.ExpiresAt)
+
+	_, hints := k.resetAgent("agent-1")
+	told := ids(hints)
+	require.Len(k.t, told, 5)
+	for _, was := range []core.Approval{pending, plain, helper} {
+		is := k.read(was.ID)
+		require.True(k.t, told[was.ID])
+		require.Equal(k.t, core.StatusCancelled, is.Status)
+		require.Equal(k.t, core.ReasonRunAborted, is.Reason)
+		require.Equal(k.t, core.ResolverHuman, is.ResolverKind)
+		require.Equal(k.t, "alice", is.ResolverID)
+		require.Equal(k.t, core.SurfacePage, is.Surface)
+		k.events(was.ID, core.EventRequested, core.EventCancelled)
+	}
+	require.Equal(k.t, core.VoidRunAborted, k.read(unclaimed.ID).VoidReason)
+	require.Equal(k.t, core.StatusExpired, k.read(late.ID).Status, "its deadline had come before")
+	k.same(claimed, k.read(claimed.ID))
+	for _, a := range others {
+		k.same(a, k.read(a.ID))
+	}
+	_, err := k.Create(k.ctx, k.ask(withRun(run)))
+	require.ErrorIs(k.t, err, core.ErrRunAborted, "the life before asks nothing more")
+	k.create(withRun("run-3"))
+	_, hints = k.resetAgent("nobody")
+	require.Empty(k.t, hints)
+}
+
+func resetKeeps(k *kit) {
+	k.setMode("agent-1", core.ModeOnlyMoney, 0)
+	rule := k.makeRule()
+	paused := k.setPaused("agent-1", true, 0)
+	k.advance(5)
+	got, _ := k.resetAgent("agent-1")
+	want := paused
+	want.Generation, want.UpdatedAt, want.ResetAt = paused.Generation+1, k.now(), k.now()
+	require.Equal(k.t, want, got)
+	k.reopen()
+	require.Equal(k.t, rule, k.rule(rule.ID))
+	k.refusesInsert(core.ErrPolicyChanged, under(rule, paused.Generation)) // What was evaluated before is evaluated again.
+	k.create(under(rule, got.Generation))
+	changes, err := k.PolicyChanges(k.ctx, ownRuntime, "agent-1", 1)
+	require.NoError(k.t, err)
+	require.Equal(k.t, core.ChangeReset, changes[0].Kind)
+	require.Equal(k.t, "alice", changes[0].By)
+}
+
+func resetKeys(k *kit) {
+	first := k.create(withKey("daily", "content"), withRun("run-1"))
+	k.resetAgent("agent-1")
+	_, err := k.Create(k.ctx, k.ask(withKey("daily", "content"), withRun("run-1")))
+	require.ErrorIs(k.t, err, core.ErrRunAborted)
+	second := k.create(withKey("daily", "content"), withRun("run-2"))
+	require.Equal(k.t, first.ID, second.Supersedes)
+	require.Equal(k.t, int64(2), second.KeyGeneration)
+	k.advance(5)
+	// What its runtime aborted by itself stays what it is.
+	_, _, err = k.AbortRun(k.ctx, ownRuntime, "run-2")
+	require.NoError(k.t, err)
+	again, err := k.Create(k.ctx, k.ask(withKey("daily", "content"), withRun("run-3")))
+	require.NoError(k.t, err)
+	require.True(k.t, again.Existing)
+	require.Equal(k.t, second.ID, again.Approval.ID)
+}
+
+func deleteForgets(k *kit) {
+	k.setMode("agent-1", core.ModeBeforeEverything, 0)
+	rule := k.makeRule()
+	granted, pending := k.create(under(rule, k.generation())), k.create()
+	money, err := k.SwitchMoney(k.ctx, k.moneySwitch("pay"), core.Guard{})
+	require.NoError(k.t, err)
+	spared := k.makeRuleFrom(k.create(withAlways, withAgent("agent-2")))
+	k.setPaused("agent-1", true, 0)
+	k.advance(5)
+	got, hints, err := k.DeleteAgent(k.ctx, end("agent-1"))
+	require.NoError(k.t, err)
+	require.Len(k.t, hints, 3, "the card that made the rule was allowed, and nobody had claimed it")
+	require.Equal(k.t, core.Agent{
+		Runtime: ownRuntime, Name: "agent-1", ModeRevision: 2, PauseRevision: 2, Generation: got.Generation, UpdatedAt: k.now(), ResetAt: k.now(),
+	}, got)
+	k.reopen()
+	require.Equal(k.t, core.StatusCancelled, k.read(pending.ID).Status)
+	_, err = k.Claim(k.ctx, claimOf(granted, "token"))
+	require.ErrorIs(k.t, err, core.ErrNotClaimable)
+	for _, id := range []string{rule.ID, money.ID} {
+		r := k.rule(id)
+		require.Equal(k.t, k.now(), r.RemovedAt)
+		require.Equal(k.t, "Alice", r.RemovedName)
+		k.refusesInsert(core.ErrPolicyChanged, under(r, got.Generation))
+	}
+	require.Zero(k.t, k.rule(spared.ID).RemovedAt)
+	list, err := k.ListAgents(k.ctx, core.AgentQuery{})
+	require.NoError(k.t, err)
+	require.Len(k.t, list, 1)
+	require.Equal(k.t, "agent-2", list[0].Name)
+	k.advance(5)
+	k.create()
+	list, err = k.ListAgents(k.ctx, core.AgentQuery{})
+	require.NoError(k.t, err)
+	require.Len(k.t, list, 2, "it is there again with its next question")
+}
+
+func deleteGenerations(k *kit) {
+	k.setMode("agent-1", core.ModeOnlyMoney, 0)
+	before := k.generation()
+	_, _, err := k.DeleteAgent(k.ctx, end("agent-1"))
+	require.NoError(k.t, err)
+	k.refusesInsert(core.ErrPolicyChanged, automatic, guardedBy(before))
+	k.refusesInsert(core.ErrPolicyChanged, automatic, guardedBy(0))
+	k.setMode("agent-1", core.ModeOnlyMoney, 2)
+	require.Greater(k.t, k.generation(), before+1)
+	list, err := k.ListAgents(k.ctx, core.AgentQuery{})
+	require.NoError(k.t, err)
+	require.Len(k.t, list, 1, "something is set for it again")
+}
+
+func agentsListed(k *kit) {
+	k.setMode("set", core.ModeOnlyMoney, 0)
+	k.person("alice", core.RoleReviewer)
+	require.NoError(k.t, k.SetOwners(k.ctx, ownRuntime, "owned", []string{"alice"}))
+	k.create(withAgent("asked"))
+	k.create(withAgent("asked"), withRuntime(otherRuntime))
+	names := func(q core.AgentQuery) (names []string) {
+		list, err := k.ListAgents(k.ctx, q)
+		require.NoError(k.t, err)
+		for i := range list {
+			names = append(names, list[i].Runtime+" "+list[i].Name)
+		}
+		return names
+	}
+	own := []string{ownRuntime + " asked", ownRuntime + " owned", ownRuntime + " set"}
+	require.Equal(k.t, own, names(core.AgentQuery{Runtime: ownRuntime}))
+	require.ElementsMatch(k.t, append(own, otherRuntime+" asked"), names(core.AgentQuery{}))
+}
+
+func agentsViewed(k *kit) {
+	admin := k.person("ann", core.RoleAdmin)
+	k.person("olga", core.RoleReviewer)
+	require.NoError(k.t, k.SetOwners(k.ctx, ownRuntime, "agent-1", []string{"olga"}))
+	owner, err := k.Principal(k.ctx, "olga")
+	require.NoError(k.t, err)
+	stranger, disabled := k.person("stan", core.RoleReviewer), owner
+	disabled.Disabled = true
+	mine := k.makeRule()
+	k.makeRuleFrom(k.create(withAlways, withAgent("agent-2")))
+	for name, want := range map[string]struct {
+		viewer *core.Principal
+		count  int
+	}{
+		"nobody in particular": {nil, 2}, "admin": {&admin, 2}, "owner": {&owner, 1}, "stranger": {&stranger, 0},
+		"disabled": {&disabled, 0}, "nobody": {&core.Principal{}, 0},
+	} {
+		agents, err := k.ListAgents(k.ctx, core.AgentQuery{Viewer: want.viewer})
+		require.NoError(k.t, err)
+		require.Len(k.t, agents, want.count, name)
+		rules, err := k.ListRules(k.ctx, core.RuleQuery{Viewer: want.viewer, Limit: 2})
+		require.NoError(k.t, err)
+		require.Len(k.t, rules, want.count, name)
+	}
+	rules, err := k.ListRules(k.ctx, core.RuleQuery{Viewer: &owner, Limit: 1})
+	require.NoError(k.t, err)
+	require.Equal(k.t, []core.Rule{mine}, rules, "cut before the limit")
+}
+
+func switchOnce(k *kit) {
+	made, err := k.SwitchMoney(k.ctx, k.moneySwitch("pay"), core.Guard{})
+	require.NoError(k.t, err)
+	again, err := k.SwitchMoney(k.ctx, k.moneySwitch("pay"), core.Guard{})
+	require.ErrorIs(k.t, err, core.ErrConflict)
+	require.Equal(k.t, made, again)
+	_, err = k.SwitchMoney(k.ctx, k.moneySwitch("refund"), core.Guard{})
+	require.NoError(k.t, err)
+	k.remove(made.ID)
+	limited := k.moneySwitch("pay")
+	limited.Life = 1_000
+	_, err = k.SwitchMoney(k.ctx, limited, core.Guard{})
+	require.NoError(k.t, err)
+	k.advance(1_000)
+	_, err = k.SwitchMoney(k.ctx, k.moneySwitch("pay"), core.Guard{})
+	require.NoError(k.t, err, "the one before has expired")
+}
+
+func agentRaceSpecs() []spec {
+	return []spec{
+		{"R139 once a pause has returned no claim succeeds any more", racePauseClaim},
+		{"of many who pause and resume one at a time does", racePause},
+		{"R141 a reset against claims and answers", raceResetClaim},
+		{"R143 a reset against questions of its run", raceResetCreate},
+		{"R75 a deletion against inserts under its rule", raceDeleteInsert},
+		{"R73 of many who switch the same tool one does", raceSwitch},
+	}
+}
+
+func racePauseClaim(k *kit) {
+	revision := int64(0)
+	for range rounds {
+		const runners = 12
+		grants := make([]core.Approval, runners)
+		for i := range grants {
+			grants[i] = k.allow(k.create().ID)
+		}
+		seen, errs := map[string]core.Execution{}, make([]error, runners+1)
+		together(runners+1, func(i int) {
+			if i < runners {
+				_, errs[i] = k.Claim(k.ctx, claimOf(grants[i], "token"))
+				return
+			}
+			if _, errs[i] = k.SetPaused(k.ctx, core.SetPaused{Runtime: ownRuntime, Agent: "agent-1", Paused: true, Revision: revision, By: "bob"}); errs[i] != nil {
+				return
+			}
+			for _, a := range grants { // From here on nothing more is claimed.
+				is, err := k.Approval(k.ctx, core.Lookup{ID: a.ID})
+				if err != nil {
+					errs[i] = err
+				}
+				seen[a.ID] = is.Execution
+			}
+		})
+		require.NoError(k.t, errs[runners])
+		for i, a := range grants {
+			want := core.ExecutionClaimed
+			if errs[i] != nil {
+				require.ErrorIs(k.t, errs[i], core.ErrPaused)
+				want = core.ExecutionUnclaimed
+			}
+			require.Equal(k.t, want, seen[a.ID])
+			require.Equal(k.t, want, k.read(a.ID).Execution)
+		}
+		k.setPaused("agent-1", false, revision+1)
+		revision += 2
+	}
+}
+
+func racePause(k *kit) {
+	for round := range int64(rounds) {
+		errs := make([]error, 16)
+		together(len(errs), func(i int) {
+			_, errs[i] = k.SetPaused(k.ctx, core.SetPaused{Runtime: ownRuntime, Agent: "agent-1", Paused: i%2 == 0, Revision: round, By: fmt.Sprintf("person-%d", i)})
+		})
+		for _, err := range errs {
+			if err != nil {
+				require.ErrorIs(k.t, err, core.ErrConflict)
+			}
+		}
+		a, err := k.ReadAgent(k.ctx, ownRuntime, "agent-1")
+		require.NoError(k.t, err)
+		require.Equal(k.t, round+1, a.PauseRevision, "one of them changed it, once")
+		require.Equal(k.t, round%2 == 0, a.Paused())
+	}
+}
+
+func raceResetClaim(k *kit) {
+	for round := range rounds {
+		run := withRun(fmt.Sprintf("run-%d", round))
+		granted, pending := k.allow(k.create(run).ID), k.create(run)
+		d := k.answer(pending.ID, core.DecisionAllowOnce)
+		errs := make([]error, 3)
+		together(3, func(i int) {
+			switch i {
+			case 0:
+				_, errs[i] = k.Claim(k.ctx, claimOf(granted, "token"))
+			case 1:
+				_, errs[i] = k.Decide(k.ctx, d)
+			default:
+				_, _, errs[i] = k.ResetAgent(k.ctx, end("agent-1"))
+			}
+		})
+		require.NoError(k.t, errs[1])
+		require.NoError(k.t, errs[2])
+		k.claimedOrVoided(granted.ID, errs[0], core.VoidRunAborted)
+		if is := k.read(pending.ID); is.Status != core.StatusCancelled {
+			require.Equal(k.t, core.ExecutionVoided, is.Execution, "allowed first, and taken back")
+		}
+	}
+}
+
+func raceResetCreate(k *kit) {
+	for round := range rounds {
+		run := withRun(fmt.Sprintf("run-%d", round))
+		k.create(run)
+		asks := []core.NewApproval{k.ask(run), k.ask(run), k.ask(run)}
+		errs := make([]error, len(asks)+1)
+		together(len(errs), func(i int) {
+			if i == len(asks) {
+				_, _, errs[i] = k.ResetAgent(k.ctx, end("agent-1"))
+				return
+			}
+			_, errs[i] = k.Create(k.ctx, asks[i])
+		})
+		require.NoError(k.t, errs[len(asks)])
+		for i := range asks {
+			if errs[i] != nil {
+				require.ErrorIs(k.t, errs[i], core.ErrRunAborted)
+				continue
+			}
+			require.Equal(k.t, core.StatusCancelled, k.read(asks[i].Approval.ID).Status, "what slipped in before is ended with the rest")
+		}
+	}
+}
+
+func raceDeleteInsert(k *kit) {
+	for range rounds {
+		r := k.makeRule()
+		generation := k.generation()
+		commands, errs := make([]core.NewApproval, 6), make([]error, 7)
+		for i := range commands {
+			commands[i] = k.ask(under(r, generation))
+		}
+		together(len(errs), func(i int) {
+			if i == len(commands) {
+				_, _, errs[i] = k.DeleteAgent(k.ctx, end("agent-1"))
+				return
+			}
+			_, errs[i] = k.Create(k.ctx, commands[i])
+		})
+		require.NoError(k.t, errs[len(commands)])
+		for i := range commands {
+			if errs[i] != nil {
+				require.ErrorIs(k.t, errs[i], core.ErrPolicyChanged)
+				continue
+			}
+			_, err := k.Claim(k.ctx, claimOf(k.read(commands[i].Approval.ID), "token"))
+			require.ErrorIs(k.t, err, core.ErrNotClaimable)
+		}
+		k.refusesInsert(core.ErrPolicyChanged, under(r, k.generation()))
+	}
+}
+
+func raceSwitch(k *kit) {
+	for round := range rounds {
+		tool := fmt.Sprintf("pay-%d", round)
+		commands, got, errs := make([]core.NewRule, 8), make([]core.Rule, 8), make([]error, 8)
+		for i := range commands {
+			commands[i] = k.moneySwitch(tool)
+		}
+		together(len(commands), func(i int) { got[i], errs[i] = k.SwitchMoney(k.ctx, commands[i], core.Guard{}) })
+		made := 0
+		for i := range got {
+			require.Equal(k.t, got[0].ID, got[i].ID, "everybody is told the one that is on")
+			if errs[i] == nil {
+				made++
+				continue
+			}
+			require.ErrorIs(k.t, errs[i], core.ErrConflict)
+		}
+		require.Equal(k.t, 1, made)
+		require.Len(k.t, k.rules(), round+1)
+	}
+}
