@@ -157,6 +157,9 @@ type Approval struct {
 	Group      string
 	CausedBy   string
 	Audience   []string
+	// CallbackURL is told that the record has changed, and no more than that; "" for
+	// nobody (R129).
+	CallbackURL string
 
 	// Who.
 	RequestedBy      string   // Principal that the runtime's token acts for; "" for nobody.
@@ -172,6 +175,7 @@ type Approval struct {
 	Status Status
 	Resolution
 	Grant
+	Aftermath *Aftermath // What people did about the outcome; nil for nothing.
 
 	Revision     int64 // Every change.
 	CardRevision int64 // Only changes of visible text.
@@ -198,6 +202,11 @@ func (c Continuation) ClaimWindow() Millis {
 	}
 	return DurableClaim
 }
+
+// Waits reports whether something of the runtime rests until the answer: a turn in
+// memory or one that survives a restart. A draft is carried out later, by whoever hears
+// of its answer (R125).
+func (c Continuation) Waits() bool { return c != ContinuationDraft }
 
 // DefaultExpiry is the wait, in ms, when the request names none (K2).
 func (c Continuation) DefaultExpiry() Millis {

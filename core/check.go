@@ -12,7 +12,7 @@ const MaxPresentation = 4 << 10
 // first rule broken, so that a damaged or forged row can never be decided,
 // claimed or shown as if it were true (conformance 27, 28).
 func (a *Approval) Check() error {
-	for _, check := range []func(*Approval) string{checkIdentity, checkWhat, checkPolicy, checkOutcome, checkGrant} {
+	for _, check := range []func(*Approval) string{checkIdentity, checkWhat, checkPolicy, checkOutcome, checkGrant, checkAftermath} {
 		if fault := check(a); fault != "" {
 			return fmt.Errorf("%w: %s", ErrCorrupt, fault)
 		}
@@ -180,6 +180,28 @@ func checkGrant(a *Approval) string {
 		return "claim deadline and status disagree"
 	case claimed && g.ClaimBy.Reached(g.ConsumedAt):
 		return "claimed after its deadline"
+	}
+	return ""
+}
+
+// checkAftermath ties what people did to an outcome that it can be done about.
+func checkAftermath(a *Approval) string {
+	is := a.Aftermath
+	if is == nil {
+		return ""
+	}
+	for _, act := range []*Act{is.Dismissed, is.AskedAgain} {
+		if act != nil && (act.By == "" || act.At < a.ResolvedAt) {
+			return "an act of nobody, or before the outcome"
+		}
+	}
+	switch {
+	case is.Dismissed == nil && is.AskedAgain == nil:
+		return "an aftermath without an act"
+	case is.Dismissed != nil && !a.MayHaveHappened():
+		return "dismissed, but nothing was in doubt"
+	case !a.Status.Terminal():
+		return "asked again before the outcome"
 	}
 	return ""
 }

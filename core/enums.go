@@ -312,13 +312,21 @@ const (
 	EventConsumed    EventType = "approval.consumed"
 	EventVoided      EventType = "approval.voided"
 	EventOutcome     EventType = "approval.outcome"
+	EventDismissed   EventType = "approval.dismissed"   // A person has seen what may have happened.
+	EventAskedAgain  EventType = "approval.asked_again" // A person asks for a new request.
+
+	// A run waits for a person, and waits no more: once each for every approval that
+	// waits in a run, so that its runtime can stop the clock of the run (R31).
+	EventWaitStarted EventType = "wait.started"
+	EventWaitEnded   EventType = "wait.ended"
 )
 
 // Valid reports whether t is one of the closed set.
 func (t EventType) Valid() bool {
 	switch t {
 	case EventRequested, EventAutoGranted, EventGranted, EventRejected, EventExpired,
-		EventCancelled, EventConsumed, EventVoided, EventOutcome:
+		EventCancelled, EventConsumed, EventVoided, EventOutcome, EventDismissed, EventAskedAgain,
+		EventWaitStarted, EventWaitEnded:
 		return true
 	}
 	return false
@@ -330,7 +338,8 @@ func (t EventType) Ends() bool {
 	switch t {
 	case EventAutoGranted, EventGranted, EventRejected, EventExpired, EventCancelled:
 		return true
-	case EventRequested, EventConsumed, EventVoided, EventOutcome:
+	case EventRequested, EventConsumed, EventVoided, EventOutcome, EventDismissed, EventAskedAgain,
+		EventWaitStarted, EventWaitEnded:
 	}
 	return false
 }

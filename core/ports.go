@@ -264,8 +264,8 @@ type Run struct {
 	ID            string
 	AbortedAt     Millis // 0 while it runs.
 	Pending       int
-	AcceptsReply  bool   // A live row waits: a message may answer it (R138).
-	WaitingMillis Millis // Time with at least one live row pending, up to now (R31).
+	AcceptsReply  bool   // A row waits: a message may answer it (R138).
+	WaitingMillis Millis // Time with at least one row pending that waits, up to now; overlap counts once (R31).
 	LastDecidedAt Millis // A person's latest decision, ignoring automatic ones (R30).
 	Now           Millis
 }

@@ -4,9 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/saysohq/sayso/core"
 )
+
+// maxReply bounds a message that stands for an answer, in bytes. Of it the record keeps
+// what a note may have; the runtime has the message itself.
+const maxReply = 16 << 10
 
 // RegisterInstance gives a boot of a runtime's instance its epoch. A newer epoch
 // ends what the instance's former life left open (K1). Errors: ErrForbidden,
@@ -84,6 +89,9 @@ func (s *Service) Reply(ctx context.Context, c core.Caller, r Reply) (Replied, e
 	if err := text("message_id", r.MessageID, core.MaxShortText); err != nil || r.MessageID == "" {
 		return Replied{}, core.Invalid("message_id", "must be 1 to %d bytes of UTF-8", core.MaxShortText)
 	}
+	if strings.TrimSpace(r.Text) == "" || text("text", r.Text, maxReply) != nil {
+		return Replied{}, core.Invalid("text", "must be 1 to %d bytes of UTF-8, and not blank", maxReply)
+	}
 	key := "chat:" + r.MessageID
 	waiting := core.ListQuery{Runtime: c.Token.Runtime, Run: r.Run, Status: core.StatusPending}
 	err := s.all(ctx, waiting, func(a *core.Approval) error { return s.declineByMessage(ctx, c, a, key, r.Text) })
@@ -126,7 +134,7 @@ func (s *Service) all(ctx context.Context, q core.ListQuery, fn func(a *core.App
 // declineByMessage declines a row that waits in a turn. One that was faster keeps its
 // answer.
 func (s *Service) declineByMessage(ctx context.Context, c core.Caller, a *core.Approval, key, message string) error {
-	if a.Continuation != core.ContinuationLive { // Drafts and durable waits have no turn.
+	if !a.Continuation.Waits() { // A draft has no turn that the person could have written into.
 		return nil
 	}
 	_, err := s.decide(ctx, core.Decide{ID: a.ID, To: core.Terminal{

@@ -51,6 +51,8 @@ type Store interface {
 	core.Approvals
 	core.Grants
 	core.Runs
+	core.Outcomes
+	core.Updates
 	core.Maintenance
 	core.Watch
 }

@@ -294,6 +294,7 @@ CREATE TABLE approvals (
     group_id    text COLLATE "C" NOT NULL DEFAULT '',
     caused_by   text COLLATE "C" NOT NULL DEFAULT '',
     audience    json CHECK (audience IS NULL OR json_array_length(audience) <= 64),
+    callback_url text COLLATE "C" NOT NULL DEFAULT '' CHECK (octet_length(callback_url) <= 2048),
 
     requested_by      text COLLATE "C" NOT NULL DEFAULT '',
     reviewers         json, -- NULL: no explicit list; '[]': nobody.
@@ -330,6 +331,7 @@ CREATE TABLE approvals (
     outcome_error text COLLATE "C" NOT NULL DEFAULT '',
     void_reason   text COLLATE "C" NOT NULL DEFAULT '' CHECK (void_reason IN ('', 'lapsed', 'run-aborted', 'runtime-restart', 'superseded', 'storage-restored', 'hash-mismatch',
         'policy-changed')),
+    aftermath     json CHECK (aftermath IS NULL OR status <> 'pending'), -- What people did about the outcome.
 
     revision      bigint NOT NULL CHECK (revision >= 1),
     card_revision bigint NOT NULL CHECK (card_revision BETWEEN 1 AND revision),
@@ -408,6 +410,44 @@ CREATE TABLE events (
 );
 CREATE UNIQUE INDEX events_number ON events (seq) WHERE seq IS NOT NULL;
 CREATE INDEX events_unnumbered ON events (created_at, approval_id, revision) WHERE seq IS NULL;
+
+-- What agents hear on a later turn: "look at this approval". A row is gone once it was
+-- acknowledged, and comes again with the next change.
+CREATE TABLE updates (
+    approval_id     text COLLATE "C" NOT NULL REFERENCES approvals (id) ON DELETE CASCADE,
+    kind            text COLLATE "C" NOT NULL CHECK (kind IN ('draft', 'ask-again')),
+    runtime         text COLLATE "C" NOT NULL,
+    agent           text COLLATE "C" NOT NULL,
+    revision        bigint NOT NULL, -- Of the approval, when there was last something to tell.
+    changed_at      bigint NOT NULL,
+    claim_token     text COLLATE "C" NOT NULL DEFAULT '', -- Hash of the token of whoever holds it; '' for nobody.
+    leased_until    bigint NOT NULL DEFAULT 0,
+    leased_revision bigint NOT NULL DEFAULT 0, -- What they were given.
+    PRIMARY KEY (approval_id, kind)
+);
+CREATE INDEX updates_queue ON updates (runtime, agent, changed_at, approval_id, kind);
+CREATE INDEX updates_held ON updates (claim_token) WHERE claim_token <> '';
+
+-- When a runtime last asked for the updates of an agent.
+CREATE TABLE listeners (
+    runtime  text COLLATE "C" NOT NULL CHECK (runtime <> ''),
+    agent    text COLLATE "C" NOT NULL,
+    heard_at bigint NOT NULL,
+    PRIMARY KEY (runtime, agent)
+);
+
+-- Callbacks that are to be called, or that nobody could call. One that was taken is gone.
+CREATE TABLE nudges (
+    approval_id text COLLATE "C" PRIMARY KEY REFERENCES approvals (id) ON DELETE CASCADE,
+    revision    bigint NOT NULL, -- Of the approval, when there was last something to tell.
+    since       bigint NOT NULL, -- When that was.
+    due_at      bigint,          -- NULL once it was given up.
+    attempts    bigint NOT NULL DEFAULT 0,
+    lease_until bigint NOT NULL DEFAULT 0,
+    fence       bigint NOT NULL DEFAULT 0,
+    last_error  text COLLATE "C" NOT NULL DEFAULT ''
+);
+CREATE INDEX nudges_due ON nudges (due_at) WHERE due_at IS NOT NULL;
 
 -- The ledger. `destination` is as asked for; `address` as resolved, NULL before:
 -- two rows of an approval never share an address. Closed duplicates give theirs up.
@@ -500,11 +540,15 @@ DROP TABLE broken_routes;
 DROP TABLE blocks;
 DROP TABLE chat_aliases;
 DROP TABLE deliveries;
+DROP TABLE nudges;
+DROP TABLE listeners;
+DROP TABLE updates;
 DROP TABLE events;
 DROP TABLE spent_ids;
 DROP TABLE approval_details;
 DROP TABLE approvals;
 DROP TABLE reopened;
+DROP TABLE policy_tables;
 DROP TABLE policy_changes;
 DROP TABLE rules;
 DROP TABLE agents;
@@ -521,4 +565,3 @@ DROP TABLE principals;
 DROP TABLE leases;
 DROP TABLE sealed_keys;
 DROP TABLE deployment;
-DROP TABLE policy_tables;

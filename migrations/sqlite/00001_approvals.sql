@@ -294,6 +294,7 @@ CREATE TABLE approvals (
     group_id    TEXT NOT NULL DEFAULT '',
     caused_by   TEXT NOT NULL DEFAULT '',
     audience    TEXT CHECK (audience IS NULL OR (json_valid(audience) AND json_array_length(audience) <= 64)),
+    callback_url TEXT NOT NULL DEFAULT '' CHECK (octet_length(callback_url) <= 2048),
 
     requested_by      TEXT    NOT NULL DEFAULT '',
     reviewers         TEXT    CHECK (reviewers IS NULL OR json_valid(reviewers)), -- NULL: no explicit list; '[]': nobody.
@@ -334,6 +335,7 @@ CREATE TABLE approvals (
     void_reason   TEXT    NOT NULL DEFAULT '' CHECK (void_reason = '' OR void_reason = 'lapsed' OR void_reason = 'run-aborted'
             OR void_reason = 'runtime-restart' OR void_reason = 'superseded' OR void_reason = 'storage-restored' OR void_reason = 'hash-mismatch'
             OR void_reason = 'policy-changed'),
+    aftermath     TEXT    CHECK (aftermath IS NULL OR (json_valid(aftermath) AND status <> 'pending')), -- What people did about the outcome.
 
     revision      INTEGER NOT NULL CHECK (revision >= 1),
     card_revision INTEGER NOT NULL CHECK (card_revision BETWEEN 1 AND revision),
@@ -407,6 +409,44 @@ CREATE TABLE events (
     payload     TEXT    NOT NULL CHECK (json_valid(payload)),
     UNIQUE (approval_id, revision, type)
 ) STRICT;
+
+-- What agents hear on a later turn: "look at this approval". A row is gone once it was
+-- acknowledged, and comes again with the next change.
+CREATE TABLE updates (
+    approval_id     TEXT    NOT NULL REFERENCES approvals (id) ON DELETE CASCADE,
+    kind            TEXT    NOT NULL CHECK (kind IN ('draft', 'ask-again')),
+    runtime         TEXT    NOT NULL,
+    agent           TEXT    NOT NULL,
+    revision        INTEGER NOT NULL, -- Of the approval, when there was last something to tell.
+    changed_at      INTEGER NOT NULL,
+    claim_token     TEXT    NOT NULL DEFAULT '', -- Hash of the token of whoever holds it; '' for nobody.
+    leased_until    INTEGER NOT NULL DEFAULT 0,
+    leased_revision INTEGER NOT NULL DEFAULT 0, -- What they were given.
+    PRIMARY KEY (approval_id, kind)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX updates_queue ON updates (runtime, agent, changed_at, approval_id, kind);
+CREATE INDEX updates_held ON updates (claim_token) WHERE claim_token <> '';
+
+-- When a runtime last asked for the updates of an agent.
+CREATE TABLE listeners (
+    runtime  TEXT    NOT NULL CHECK (runtime <> ''),
+    agent    TEXT    NOT NULL,
+    heard_at INTEGER NOT NULL,
+    PRIMARY KEY (runtime, agent)
+) STRICT, WITHOUT ROWID;
+
+-- Callbacks that are to be called, or that nobody could call. One that was taken is gone.
+CREATE TABLE nudges (
+    approval_id  TEXT    PRIMARY KEY REFERENCES approvals (id) ON DELETE CASCADE,
+    revision     INTEGER NOT NULL, -- Of the approval, when there was last something to tell.
+    since        INTEGER NOT NULL, -- When that was.
+    due_at       INTEGER,          -- NULL once it was given up.
+    attempts     INTEGER NOT NULL DEFAULT 0,
+    lease_until  INTEGER NOT NULL DEFAULT 0,
+    fence        INTEGER NOT NULL DEFAULT 0,
+    last_error   TEXT    NOT NULL DEFAULT ''
+) STRICT, WITHOUT ROWID;
+CREATE INDEX nudges_due ON nudges (due_at) WHERE due_at IS NOT NULL;
 
 -- The ledger. `destination` is as asked for; `address` as resolved, NULL before:
 -- two rows of an approval never share an address. Closed duplicates give theirs up.
@@ -501,11 +541,15 @@ DROP TABLE broken_routes;
 DROP TABLE blocks;
 DROP TABLE chat_aliases;
 DROP TABLE deliveries;
+DROP TABLE nudges;
+DROP TABLE listeners;
+DROP TABLE updates;
 DROP TABLE events;
 DROP TABLE spent_ids;
 DROP TABLE approval_details;
 DROP TABLE approvals;
 DROP TABLE reopened;
+DROP TABLE policy_tables;
 DROP TABLE policy_changes;
 DROP TABLE rules;
 DROP TABLE agents;
@@ -522,4 +566,3 @@ DROP TABLE principals;
 DROP TABLE leases;
 DROP TABLE sealed_keys;
 DROP TABLE deployment;
-DROP TABLE policy_tables;

@@ -193,6 +193,9 @@ func (s *Store) insert(ctx context.Context, d *request, alone bool) (at core.Mil
 			args = append(args, p.ids, p.channels, p.accounts, p.destinations, p.people, p.addresses, p.after, int64(core.GiveUpAfter))
 		}
 		b.Queue(query, args...)
+		if err := s.queueBeside(b, &d.a, core.EventOf(d.a.Status, d.a.Origin)); err != nil {
+			return err
+		}
 		return s.sendAll(ctx, b)
 	})
 	s.floor.raise(int64(at))

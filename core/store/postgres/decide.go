@@ -40,7 +40,8 @@ const (
 	sqlHoldPerson = `SELECT 1 FROM principals WHERE id = $1 FOR SHARE`
 
 	// byUs is a row that this very transaction has written.
-	byUs = `a.id = $1 AND a.xmin = pg_current_xact_id_if_assigned()::xid`
+	byUs        = `a.id = $1 AND ` + writtenByUs
+	writtenByUs = `a.xmin = pg_current_xact_id_if_assigned()::xid`
 )
 
 func newDecide(clock string, t *record.Table) decide {
@@ -228,6 +229,11 @@ func (s *Store) send(ctx context.Context, d core.Decide, seen *core.Approval, p 
 	held, ended := s.queueRow(b, seen, s.sql.hold, d.ID), s.queueRow(b, seen, s.sql.end, append(p.end, s.floor.get())...)
 	b.Queue(s.sql.tell, p.event...)
 	queueRule(b, &d)
+	ending := *seen
+	ending.Revision++
+	if err := s.queueBeside(b, &ending, core.EventOf(d.To.Status, seen.Origin)); err != nil {
+		return core.Decided{}, err
+	}
 	if d.AnswerDelay > 0 && d.To.DeliveryID != "" {
 		b.Queue(s.sql.await, d.ID, d.To.DeliveryID, int64(d.AnswerDelay))
 	}

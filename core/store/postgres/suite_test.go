@@ -130,7 +130,7 @@ func ports(s *Store) storetest.Store {
 		Deliveries: ledger, Ledger: ledger, Cards: s, AnsweredCards: s, Convergence: ledger, Routes: s,
 		Principals: s, Identities: s, Sessions: s, Tokens: s,
 		Codes: s, CodeBurner: s, Prompts: s, Keys: s, Sequence: s, Restoration: s,
-		Rules: s, AgentSettings: s, AgentLives: s, Policies: s, PolicyTables: s, Declines: s,
+		Rules: s, AgentSettings: s, AgentLives: s, Policies: s, PolicyTables: s, Declines: s, Outcomes: s, Updates: s, Nudges: s,
 		Leases: s.Leases(),
 	}
 }
@@ -175,7 +175,7 @@ func (h *harness) Ends() *storetest.Ends { return h.ends }
 // Events lists the outbox of an approval.
 func (h *harness) Events(t testing.TB, id string) []core.EventType {
 	t.Helper()
-	rows, err := h.raw.Query(context.Background(), `SELECT type FROM events WHERE approval_id = $1 ORDER BY revision`, id)
+	rows, err := h.raw.Query(context.Background(), `SELECT type FROM events WHERE approval_id = $1 ORDER BY revision, type`, id)
 	require.NoError(t, err)
 	events, err := pgx.CollectRows(rows, pgx.RowTo[core.EventType])
 	require.NoError(t, err)

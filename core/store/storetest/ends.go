@@ -66,6 +66,7 @@ func (k *kit) toldOnce() {
 	ctx, cancel := context.WithTimeout(k.ctx, patience)
 	defer cancel()
 	for _, a := range k.everything() {
+		k.waitedOnce(a)
 		if !a.Status.Terminal() {
 			continue
 		}

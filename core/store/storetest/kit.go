@@ -230,9 +230,10 @@ func (k *kit) same(want, got core.Approval) {
 	require.Empty(k.t, cmp.Diff(want, got, cmpopts.EquateEmpty()))
 }
 
+// events requires the changes that were recorded of an approval.
 func (k *kit) events(id string, want ...core.EventType) {
 	k.t.Helper()
-	require.Equal(k.t, want, k.h.Events(k.tb, id))
+	require.Equal(k.t, want, k.changes(id))
 }
 
 // claimOf builds the claim that the row's own runner would make.

@@ -103,7 +103,7 @@ func (m *model) checkHistory(r *modelRow, got core.Approval) {
 			require.Greater(m.t, got.CardRevision, r.seen.CardRevision, "a card tells of the answer")
 		}
 	}
-	require.Equal(m.t, eventsOf(got), m.h.Events(m.tb, got.ID))
+	require.Equal(m.t, eventsOf(got), m.changes(got.ID))
 }
 
 // eventsOf is the history that a row's state implies.

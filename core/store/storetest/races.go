@@ -57,7 +57,7 @@ func raceResolvers(k *kit) {
 			}
 		}
 		require.Equal(k.t, 1, winners, "round %d", round)
-		require.Len(k.t, k.h.Events(k.tb, made.ID), 2)
+		require.Len(k.t, k.changes(made.ID), 2)
 	}
 }
 
@@ -93,7 +93,7 @@ func raceDeadline(k *kit) {
 			}
 		}
 		require.Equal(k.t, truth.Status != core.StatusExpired, applied == 1)
-		require.Len(k.t, k.h.Events(k.tb, made.ID), 2)
+		require.Len(k.t, k.changes(made.ID), 2)
 	}
 }
 
@@ -114,7 +114,7 @@ func raceClaims(k *kit) {
 		}
 		require.GreaterOrEqual(k.t, winner, 0)
 		require.Equal(k.t, tokenHash(fmt.Sprintf("token-%d", winner)), k.read(allowed.ID).ClaimToken)
-		require.Len(k.t, k.h.Events(k.tb, allowed.ID), 3)
+		require.Len(k.t, k.changes(allowed.ID), 3)
 	}
 }
 
@@ -177,7 +177,7 @@ func (k *kit) claimedOrVoided(id string, claimed error, reason core.VoidReason) 
 		require.Equal(k.t, core.ExecutionVoided, got.Execution)
 		require.Equal(k.t, reason, got.VoidReason)
 	}
-	require.Len(k.t, k.h.Events(k.tb, id), 3)
+	require.Len(k.t, k.changes(id), 3)
 }
 
 // stopped races several creates with what stops them and requires that no row

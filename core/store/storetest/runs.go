@@ -18,13 +18,15 @@ func runSpecs() []spec {
 		{"a newer epoch voids unclaimed live grants", epochVoids},
 		{"a zombie can neither ask nor claim", epochZombie},
 		{"our own reopen cancels nothing", epochOwnRestart},
-		{"C66 an abort cancels only its own run", abortOnlyRun},
-		{"an abort voids unclaimed grants and spares claimed ones", abortGrants},
+		{"C66 R140 an abort cancels only its own run", abortOnlyRun},
+		{"R140 R142 an abort voids unclaimed grants and spares claimed ones", abortGrants},
 		{"an abort is for good and repeating it changes nothing", abortRepeat},
 		{"a run that was never asked for is not found", runUnknown},
-		{"R31 waiting counts the time with a live row pending", runWaiting},
+		{"R30 R31 waiting counts the time with a row pending that waits", runWaiting},
 		{"R30 the latest decision ignores automatic ones", runLastDecided},
-		{"R138 a message answers only a live row", runAcceptsReply},
+		{"R125 R138 a message answers only what waits", runAcceptsReply},
+		{"R31 a run that waits and waits no more is told once each", runWaitEvents},
+		{"R126 nobody waits for a draft, and nothing outside of runs has a clock", runWaitless},
 	}
 }
 
@@ -255,7 +257,7 @@ func runWaiting(k *kit) {
 	k.advance(5_000)
 	require.Equal(k.t, core.Millis(5_000), k.run("run-1").WaitingMillis, "time that still runs counts")
 	second := k.create(withRun("run-1"))
-	k.create(withRun("run-1"), withContinuation(core.ContinuationDurable))
+	k.create(withRun("run-1"), withContinuation(core.ContinuationDraft))
 	k.create(withRun("run-2"))
 	k.advance(5_000)
 	k.deny(first.ID)
@@ -264,8 +266,8 @@ func runWaiting(k *kit) {
 	k.allow(second.ID)
 	require.Equal(k.t, core.Millis(20_000), k.run("run-1").WaitingMillis, "overlap counts once")
 	k.advance(60_000)
-	require.Equal(k.t, core.Millis(20_000), k.run("run-1").WaitingMillis, "only the durable row waits")
-	k.create(withRun("run-1"))
+	require.Equal(k.t, core.Millis(20_000), k.run("run-1").WaitingMillis, "nobody waits for the draft")
+	k.create(withRun("run-1"), withContinuation(core.ContinuationDurable))
 	k.advance(7_000)
 	k.reopen()
 	require.Equal(k.t, core.Millis(27_000), k.run("run-1").WaitingMillis)
@@ -291,7 +293,7 @@ func runLastDecided(k *kit) {
 }
 
 func runAcceptsReply(k *kit) {
-	k.create(withRun("run-1"), withContinuation(core.ContinuationDurable), expiresIn(core.MaxExpiry))
+	k.create(withRun("run-1"), withContinuation(core.ContinuationDraft), expiresIn(core.MaxExpiry))
 	require.False(k.t, k.run("run-1").AcceptsReply)
 	live := k.create(withRun("run-1"))
 	require.True(k.t, k.run("run-1").AcceptsReply)
@@ -300,4 +302,6 @@ func runAcceptsReply(k *kit) {
 	run := k.run("run-1")
 	require.False(k.t, run.AcceptsReply, "the deadline has come, seen by this read or not")
 	require.Equal(k.t, 1, run.Pending)
+	k.create(withRun("run-1"), withContinuation(core.ContinuationDurable))
+	require.True(k.t, k.run("run-1").AcceptsReply, "a turn that survives a restart is a turn")
 }

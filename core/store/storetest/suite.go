@@ -40,6 +40,9 @@ type Store struct {
 	core.Policies
 	core.PolicyTables
 	core.Declines
+	core.Outcomes
+	core.Updates
+	core.Nudges
 	Leases core.Leases
 	// Exclusive is true where one process holds the store at a time: whoever opens
 	// it knows that the holders of all leases in it are gone.
@@ -124,22 +127,25 @@ func Run(t *testing.T, open Factory) {
 		{"prompts", promptSpecs()},
 		{"rules", ruleSpecs()},
 		{"policy", policySpecs()},
+		{"policy tables", policyTablesSpecs()},
+		{"outcomes", outcomeSpecs()},
+		{"updates", updateSpecs()},
+		{"nudges", nudgeSpecs()},
 		{"restore", restoreSpecs()},
 		{"leases", leaseSpecs()},
 		{"sequence", sequenceSpecs()},
-		{"policy tables", policyTablesSpecs()},
 		{"hygiene", hygieneSpecs()},
 		{"races", raceSpecs()},
 		{"races with time", timeRaceSpecs()},
 		{"policy races", policyRaceSpecs()},
+		{"agents", agentLifeSpecs()},
+		{"agent races", agentRaceSpecs()},
 		{"delivery races", deliveryRaceSpecs()},
 	}
 	for _, area := range areas {
 		t.Run(area.name, func(t *testing.T) {
 			t.Parallel()
 			for _, s := range area.specs {
-		{"agents", agentLifeSpecs()},
-		{"agent races", agentRaceSpecs()},
 				t.Run(s.name, func(t *testing.T) {
 					t.Parallel()
 					k := newKit(t, open(t))

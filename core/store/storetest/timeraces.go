@@ -72,7 +72,7 @@ func raceRouteSweep(k *kit) {
 		truth := k.read(made.ID)
 		require.Equal(k.t, truth.Resolution, got.Approval.Resolution)
 		require.Equal(k.t, got.Applied, truth.Status == core.StatusAllowed)
-		require.Len(k.t, k.h.Events(k.tb, made.ID), 2)
+		require.Len(k.t, k.changes(made.ID), 2)
 	}
 }
 

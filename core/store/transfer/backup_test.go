@@ -169,16 +169,17 @@ func TestBackupNumbersEvents(t *testing.T) {
 	dsn := server.Database(t)
 	withDatabase(t, dsn, func(s record) {
 		ask(t, s, 1, 2)
-		in(t, dsn, `UPDATE events SET seq = 40 WHERE approval_id = '`+idOf(1)+`' RETURNING ''`)
+		in(t, dsn, `UPDATE events SET seq = 40 WHERE approval_id = '`+idOf(1)+`' AND type = 'approval.requested' RETURNING ''`)
 		answer(t, s, core.DecisionDeny, 2, 1)
 	})
 	file := filepath.Join(t.TempDir(), "backup.db")
 	_, err := Backup(t.Context(), BackupOptions{From: Place{DSN: dsn}, File: file, Now: time.Now})
 	require.NoError(t, err)
 	require.Equal(t, []string{
-		"40 approval.requested 1 0", "41 approval.requested 2 0", "42 approval.rejected 2 41", "43 approval.rejected 1 40",
+		"40 approval.requested 1 0", "41 wait.started 1 40", "42 approval.requested 2 0", "43 wait.started 2 42",
+		"44 approval.rejected 2 43", "45 wait.ended 2 44", "46 approval.rejected 1 41", "47 wait.ended 1 46",
 	}, inFile(t, file, `SELECT seq || ' ' || type || ' ' || substr(approval_id, -1) || ' ' || previous FROM events ORDER BY seq`))
-	require.Equal(t, []string{"43"}, inFile(t, file, `SELECT cast(seq AS text) FROM sqlite_sequence WHERE name = 'events'`))
+	require.Equal(t, []string{"47"}, inFile(t, file, `SELECT cast(seq AS text) FROM sqlite_sequence WHERE name = 'events'`))
 }
 
 // A damaged row neither stops a backup nor becomes a good one.

@@ -28,6 +28,7 @@ type approvalRow struct {
 	trail        *string
 	audience     *string
 	reviewers    *string
+	aftermath    *string
 }
 
 // text is a column of text.
@@ -103,6 +104,7 @@ func fixedColumns() []column {
 		text("group_id", func(a *core.Approval) *string { return &a.Group }),
 		text("caused_by", func(a *core.Approval) *string { return &a.CausedBy }),
 		list("audience", func(r *approvalRow) **string { return &r.audience }),
+		text("callback_url", func(a *core.Approval) *string { return &a.CallbackURL }),
 		text("requested_by", func(a *core.Approval) *string { return &a.RequestedBy }),
 		list("reviewers", func(r *approvalRow) **string { return &r.reviewers }),
 		flag("exclude_requester", func(a *core.Approval) *bool { return &a.ExcludeRequester }),
@@ -155,6 +157,7 @@ func grantColumns() []column {
 		number("outcome_at", func(a *core.Approval) *int64 { return (*int64)(&a.OutcomeAt) }),
 		text("outcome_error", func(a *core.Approval) *string { return &a.OutcomeError }),
 		text("void_reason", func(a *core.Approval) *string { return (*string)(&a.VoidReason) }),
+		list("aftermath", func(r *approvalRow) **string { return &r.aftermath }),
 	}
 }
 
@@ -204,6 +207,7 @@ func (r *approvalRow) decode() error {
 		decodeJSON(r.trail, &r.a.Trail),
 		decodeJSON(r.audience, &r.a.Audience),
 		decodeJSON(r.reviewers, &r.a.Reviewers),
+		decodeJSON(r.aftermath, &r.a.Aftermath),
 	)
 	if err != nil { // The decoder's text may quote the row.
 		return fmt.Errorf("%w: a column is no JSON of its type", core.ErrCorrupt)
@@ -225,7 +229,7 @@ func (r *approvalRow) decodeOffered() error {
 }
 
 func (r *approvalRow) encode() error {
-	var errs [6]error
+	var errs [7]error
 	var presentation, offered *string
 	presentation, errs[0] = encodeJSON(r.a.Presentation)
 	offered, errs[1] = encodeJSON(r.a.Offered)
@@ -241,10 +245,29 @@ func (r *approvalRow) encode() error {
 	if r.a.Reviewers != nil {
 		r.reviewers, errs[5] = encodeJSON(r.a.Reviewers)
 	}
+	errs[6] = r.encodeMoving()
 	if errors.Join(errs[:]...) != nil {
 		return core.Invalid("presentation", "must be JSON of its type")
 	}
 	r.presentation, r.offered = *presentation, *offered
+	return nil
+}
+
+// encodeMoving is encode for the columns that change after a row was made.
+func (r *approvalRow) encodeMoving() (err error) {
+	r.aftermath = nil
+	if r.a.Aftermath != nil {
+		r.aftermath, err = encodeJSON(r.a.Aftermath)
+	}
+	return err
+}
+
+// decodeMoving is decode for the same columns.
+func (r *approvalRow) decodeMoving() error {
+	r.a.Aftermath = nil
+	if err := decodeJSON(r.aftermath, &r.a.Aftermath); err != nil {
+		return fmt.Errorf("%w: a column is no JSON of its type", core.ErrCorrupt)
+	}
 	return nil
 }
 

@@ -247,8 +247,8 @@ func (t *tx) underLimit(a *core.Approval, limit int) error {
 	return nil
 }
 
-// supersede takes back what the new row replaces, if it is the runtime's own and
-// can still be taken back. Anything else is left alone, and nothing is said about
+// supersede takes back what the new row replaces, if it is of the same agent of the
+// same runtime and can still be taken back. Anything else is left alone, and nothing is said about
 // it (R155).
 func (t *tx) supersede(a *core.Approval) ([]core.Hint, error) {
 	if a.Supersedes == "" {
@@ -258,7 +258,7 @@ func (t *tx) supersede(a *core.Approval) ([]core.Hint, error) {
 	if errors.Is(err, core.ErrNotFound) || isCorrupt(err) {
 		return nil, nil
 	}
-	if err != nil || old.Runtime != a.Runtime {
+	if err != nil || old.Runtime != a.Runtime || old.Agent != a.Agent {
 		return nil, err
 	}
 	changed, err := t.withdraw(&old, core.ReasonSuperseded, core.VoidSuperseded)

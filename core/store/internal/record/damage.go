@@ -60,7 +60,7 @@ func graveOf(broken *core.Approval, now core.Millis) core.Approval {
 		Class: core.ClassSend, ClassSource: string(core.ReasonStorageCorrupt),
 		Offered: []core.Decision{core.DecisionDeny}, Continuation: broken.Continuation,
 		Agent: broken.Agent, SessionKey: broken.SessionKey, RunID: broken.RunID, FrameID: broken.FrameID,
-		Group: broken.Group, CausedBy: broken.CausedBy, RequestedBy: broken.RequestedBy,
+		Group: broken.Group, CausedBy: broken.CausedBy, CallbackURL: broken.CallbackURL, RequestedBy: broken.RequestedBy,
 		Reviewers: broken.Reviewers, ExcludeRequester: broken.ExcludeRequester, RequirePush: broken.RequirePush,
 		CreatedAt: broken.CreatedAt, ExpiresAt: broken.ExpiresAt, UpdatedAt: now, Revision: broken.Revision + 1,
 	}

@@ -46,7 +46,10 @@ func (t *tx) event(a *core.Approval, e core.EventType, payload string) (err erro
 		t.ended = append(t.ended, *a)
 	}
 	_, err = t.Exec(t.rows.InsertEvent, a.ID, a.Revision, string(e), a.Runtime, a.CausedBy, int64(t.now), payload)
-	return err
+	if err != nil {
+		return err
+	}
+	return t.beside(a, e)
 }
 
 // EventBody is the payload of the event that brought a to where it is, as JSON.

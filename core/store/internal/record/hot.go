@@ -61,6 +61,14 @@ func (t *Table) Hot() map[string]Statement {
 		"agent standing":  one(sqlAgentStanding, "r", "a"),
 		"live rules":      one(sqlLiveRules, "r", "a"),
 		"use rule":        one(sqlUseRule, "u", "r", "a", now),
+		"any update":      one(sqlAnyUpdate, "r", "a", now, "t"),
+		"held updates":    one(sqlHeld, "t", "r", "a"),
+		"claim updates":   one(sqlClaimable, "r", "a", now, int64(limit)),
+		"told updates":    one(t.byIDs, "[]"),
+		"ack updates":     one(sqlAck, "t", "r", "a"),
+		"ack changed":     one(sqlAckChanged, "t", "r", "a"),
+		"any nudge":       one(sqlAnyNudge, now),
+		"due nudges":      one(sqlDueNudges, now, now, int64(limit)),
 		"history":         one(sqlPolicyChanges, "r", "a", now),
 	}
 }

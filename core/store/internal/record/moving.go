@@ -16,5 +16,8 @@ func (t *Table) ScanMoving(scan Row, seen *core.Approval) (core.Approval, error)
 	if err := scan(b.at[t.fixed:]...); err != nil { // They stand last.
 		return core.Approval{}, err
 	}
+	if err := b.row.decodeMoving(); err != nil {
+		return b.row.a, err
+	}
 	return b.row.a, b.row.a.Check()
 }

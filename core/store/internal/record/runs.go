@@ -182,7 +182,7 @@ func (t *tx) expireThese(ids []string) (int, error) {
 }
 
 // readRun computes a run from its rows and names those whose deadline has come.
-// The time spent waiting is the union of the spans in which a live row was pending
+// The time spent waiting is the union of the spans in which a row that waits was pending
 // (R31): rows come in the order of their beginnings.
 func readRun(q Querier, runtime, id string, now core.Millis) (core.Run, []string, error) {
 	r := core.Run{Runtime: runtime, ID: id, Now: now}
@@ -205,12 +205,12 @@ func readRun(q Querier, runtime, id string, now core.Millis) (core.Run, []string
 		if a.Status == core.StatusPending {
 			end = now
 			r.Pending++
-			r.AcceptsReply = r.AcceptsReply || a.Continuation == core.ContinuationLive
+			r.AcceptsReply = r.AcceptsReply || a.Continuation.Waits()
 		}
 		if a.ResolverKind == core.ResolverHuman {
 			r.LastDecidedAt = max(r.LastDecidedAt, a.ResolvedAt)
 		}
-		if begin := max(a.CreatedAt, until); a.Continuation == core.ContinuationLive && end > begin {
+		if begin := max(a.CreatedAt, until); a.Continuation.Waits() && end > begin {
 			r.WaitingMillis += end - begin
 			until = end
 		}

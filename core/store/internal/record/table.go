@@ -31,7 +31,7 @@ type Table struct {
 
 	// Reads of whole approvals; see the conditions in statements.go. Those that a
 	// write changes are locked.
-	byID, byRef, byKey         string
+	byID, byRef, byKey, byIDs  string
 	lockByID                   string
 	due, lapsed, silent        string
 	runPending, runUnclaimed   string
@@ -68,13 +68,14 @@ func newTable(d Dialect) *Table {
 	t.grant = newChange(t.all, append(span(t.fixed, t.fixed+len(stamps)), span(ends, len(t.all))...))
 	t.endBy = change{columns: t.end.columns, query: t.end.query + whereAsSeen}
 	t.byID, t.byRef, t.byKey = t.selectWhere(whereID), t.selectWhere(whereRef), t.selectWhere(whereKey)
+	t.byIDs = t.selectWhere("a.id IN " + strings.ReplaceAll(t.TextsIn, "%s", "?"))
 	t.lockByID = t.locking(t.byID, forUpdate)
 	t.due, t.lapsed = t.locking(t.selectWhere(whereDue), skipLocked), t.locking(t.selectWhere(whereLapsed), skipLocked)
 	t.silent = t.locking(t.selectWhere(whereSilent), skipLocked)
 	t.runPending, t.runUnclaimed = t.selectWhere(whereRunPending), t.selectWhere(whereRunUnclaimed)
 	t.bootPending, t.bootUnclaimed = t.selectWhere(whereBootPending), t.selectWhere(whereBootUnclaimed)
-	t.card, t.person = t.strengths(sqlCardOf), t.strengths(sqlReadPrincipal)
 	t.agentPending, t.agentUnclaimed = t.selectWhere(whereAgentPending), t.selectWhere(whereAgentUnclaimed)
+	t.card, t.person = t.strengths(sqlCardOf), t.strengths(sqlReadPrincipal)
 	t.run, t.code, t.failures, t.job = t.strengths(sqlReadRun), t.strengths(sqlReadCode), t.strengths(sqlCodeFailures), t.strengths(sqlReadJob)
 	t.delivery = t.locking(sqlDelivery, forUpdate)
 	t.build()

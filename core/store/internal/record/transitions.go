@@ -86,13 +86,16 @@ func (t *tx) put(a *core.Approval, c change, card bool, guard ...any) (bool, err
 	b, done := t.rows.buffer()
 	defer done()
 	b.row.a = *a
+	if err := b.row.encodeMoving(); err != nil {
+		return false, fmt.Errorf("change approval: %w", core.ErrInvalid)
+	}
 	n, err := t.Exec(c.query, c.args(b, a.ID, before, guard)...)
 	return n == 1, err
 }
 
 // tell marks the deliveries of a changed row due and records the event; see event.
 func (t *tx) tell(a *core.Approval, e core.EventType, card bool, payload string) error {
-	if card && (e == core.EventVoided || e == core.EventOutcome) {
+	if card && !e.Ends() { // Chats were told how it ended, and there is more to tell.
 		if _, err := t.Exec(sqlReopenShown, a.ID); err != nil {
 			return err
 		}

@@ -72,6 +72,9 @@ var (
 		core.Policies
 		core.PolicyTables
 		core.Declines
+		core.Outcomes
+		core.Updates
+		core.Nudges
 	} = (*Store)(nil)
 	_ interface {
 		core.Deliveries
