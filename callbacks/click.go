@@ -38,6 +38,12 @@ func (t *turn) click(ctx context.Context, c channels.Click) channels.Answer {
 		return t.askNote(ctx, d, &card.row)
 	case VerbShowAll:
 		return t.showAll(ctx, d, card)
+	case VerbSeen:
+		return t.dismissOutcome(ctx, d)
+	case VerbAskAgain:
+		return t.askAgain(ctx, d, &card.row)
+	case VerbReopen:
+		return t.reopen(ctx, d)
 	case VerbConfirm, VerbDismiss: // Of the kind prompt, handled above.
 	}
 	return refusal(presentation.AnswerForeign)

@@ -51,7 +51,14 @@ const (
 	VerbShowAll     Verb = 's'
 	VerbConfirm     Verb = 'y' // Yes to a prompt.
 	VerbDismiss     Verb = 'x' // No to a prompt.
+	VerbSeen        Verb = 'c' // Dismisses what may have happened.
+	VerbAskAgain    Verb = 'g' // Asks whether to ask again.
+	VerbReopen      Verb = 'r' // Lets a declined action be asked again.
 )
+
+// firstChoice is the letter of a menu's first choice; the others are the digits after
+// it.
+const firstChoice = '0'
 
 // Decision is the decision that the verb stands for, DecisionNone for the
 // verbs that decide nothing.
@@ -63,16 +70,32 @@ func (v Verb) Decision() core.Decision {
 		return core.DecisionAllowAlways
 	case VerbDeny:
 		return core.DecisionDeny
-	case VerbNote, VerbShowAll, VerbConfirm, VerbDismiss:
+	case VerbNote, VerbShowAll, VerbConfirm, VerbDismiss, VerbSeen, VerbAskAgain, VerbReopen:
 	}
 	return core.DecisionNone
 }
 
+// Choice is which choice of a menu the verb is; ok is false for the others.
+func (v Verb) Choice() (index int, ok bool) {
+	if v < firstChoice || v >= firstChoice+core.MaxChoices {
+		return 0, false
+	}
+	return int(v - firstChoice), true
+}
+
 // answersPrompt reports whether the verb belongs to the kind prompt.
-func (v Verb) answersPrompt() bool { return v == VerbConfirm || v == VerbDismiss }
+func (v Verb) answersPrompt() bool {
+	_, chooses := v.Choice()
+	return chooses || v == VerbConfirm || v == VerbDismiss
+}
 
 func (v Verb) valid() bool {
-	return v.Decision() != core.DecisionNone || v == VerbNote || v == VerbShowAll || v.answersPrompt()
+	switch v {
+	case VerbNote, VerbShowAll, VerbSeen, VerbAskAgain, VerbReopen:
+		return true
+	case VerbAllowOnce, VerbAllowAlways, VerbDeny, VerbConfirm, VerbDismiss:
+	}
+	return v.Decision() != core.DecisionNone || v.answersPrompt()
 }
 
 // KindPrompt is the third kind of the frame: the reference is one of a
@@ -182,29 +205,49 @@ func frameOf(a core.Action) (verb Verb, letter byte, ref string, err error) {
 const maxApprovalID = core.MaxRuntimeName + 1 + core.MaxGivenID
 
 func verbOf(a core.Action) (Verb, bool) {
-	switch a.Type {
-	case core.ActionApproval:
-		switch a.Decision {
-		case core.DecisionAllowOnce:
-			return VerbAllowOnce, a.Value == ""
-		case core.DecisionAllowAlways:
-			return VerbAllowAlways, a.Value == ""
-		case core.DecisionDeny:
-			return VerbDeny, a.Value == ""
-		case core.DecisionNone:
-		}
-	case core.ActionCallback:
-		switch a.Value {
-		case core.CallbackNote:
-			return VerbNote, a.Decision == core.DecisionNone
-		case core.CallbackShowAll:
-			return VerbShowAll, a.Decision == core.DecisionNone
-		case core.CallbackConfirm:
-			return VerbConfirm, a.Decision == core.DecisionNone
-		case core.CallbackDismiss:
-			return VerbDismiss, a.Decision == core.DecisionNone
-		}
-	case core.ActionCommand, core.ActionURL, core.ActionWebApp:
+	switch {
+	case a.Type == core.ActionApproval && a.Value == "" && a.Choice == 0:
+		return verbOfDecision(a.Decision)
+	case a.Type != core.ActionCallback || a.Decision != core.DecisionNone:
+		return 0, false
+	case a.Value == core.CallbackChoose:
+		return firstChoice + Verb(a.Choice&0xF), a.Choice >= 0 && a.Choice < core.MaxChoices
+	case a.Choice != 0:
+		return 0, false
+	}
+	return verbOfCallback(a.Value)
+}
+
+func verbOfDecision(d core.Decision) (Verb, bool) {
+	switch d {
+	case core.DecisionAllowOnce:
+		return VerbAllowOnce, true
+	case core.DecisionAllowAlways:
+		return VerbAllowAlways, true
+	case core.DecisionDeny:
+		return VerbDeny, true
+	case core.DecisionNone:
+	}
+	return 0, false
+}
+
+func verbOfCallback(v core.CallbackValue) (Verb, bool) {
+	switch v {
+	case core.CallbackNote:
+		return VerbNote, true
+	case core.CallbackShowAll:
+		return VerbShowAll, true
+	case core.CallbackConfirm:
+		return VerbConfirm, true
+	case core.CallbackDismiss:
+		return VerbDismiss, true
+	case core.CallbackDismissOutcome:
+		return VerbSeen, true
+	case core.CallbackAskAgain:
+		return VerbAskAgain, true
+	case core.CallbackReopen:
+		return VerbReopen, true
+	case core.CallbackChoose: // Has a number besides.
 	}
 	return 0, false
 }

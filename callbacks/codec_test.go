@@ -45,6 +45,10 @@ func callback(v core.CallbackValue, k core.Kind, id string) core.Action {
 	return core.Action{Type: core.ActionCallback, Label: "x", ApprovalID: id, Kind: k, Value: v}
 }
 
+func choice(n int, ref string) core.Action {
+	return core.Action{Type: core.ActionCallback, Label: "x", Value: core.CallbackChoose, PromptRef: ref, Choice: n}
+}
+
 func answer(v core.CallbackValue, ref string) core.Action {
 	return core.Action{Type: core.ActionCallback, Label: "x", Value: v, PromptRef: ref}
 }
@@ -74,6 +78,13 @@ func TestEveryButtonComesBack(t *testing.T) {
 		{answer(core.CallbackConfirm, promptRef), "yq", callbacks.Decoded{Verb: callbacks.VerbConfirm, Kind: callbacks.KindPrompt, Ref: promptRef, KeyID: "K"}},
 		{answer(core.CallbackDismiss, promptRef), "xq", callbacks.Decoded{Verb: callbacks.VerbDismiss, Kind: callbacks.KindPrompt, Ref: promptRef, KeyID: "K"}},
 	}
+	for n := range core.MaxChoices {
+		verb := callbacks.Verb('0' + byte(n))
+		index, ok := verb.Choice()
+		require.True(t, ok)
+		require.Equal(t, n, index)
+		buttons = append(buttons, button{choice(n, promptRef), string(verb) + "q", callbacks.Decoded{Verb: verb, Kind: callbacks.KindPrompt, Ref: promptRef, KeyID: "K"}})
+	}
 	for kind, letter := range map[core.Kind]string{core.KindExec: "e", core.KindPlugin: "p"} {
 		ref := core.ResolutionRef(kind, someID)
 		for verb, action := range map[callbacks.Verb]core.Action{
@@ -82,8 +93,13 @@ func TestEveryButtonComesBack(t *testing.T) {
 			callbacks.VerbDeny:        decision(core.DecisionDeny, kind, someID),
 			callbacks.VerbNote:        callback(core.CallbackNote, kind, someID),
 			callbacks.VerbShowAll:     callback(core.CallbackShowAll, kind, someID),
+			callbacks.VerbSeen:        callback(core.CallbackDismissOutcome, kind, someID),
+			callbacks.VerbAskAgain:    callback(core.CallbackAskAgain, kind, someID),
+			callbacks.VerbReopen:      callback(core.CallbackReopen, kind, someID),
 		} {
 			require.Equal(t, action.Decision, verb.Decision())
+			_, chooses := verb.Choice()
+			require.False(t, chooses)
 			buttons = append(buttons, button{action, string(verb) + letter, callbacks.Decoded{Verb: verb, Kind: kind, Ref: ref, KeyID: "K"}})
 		}
 	}
@@ -149,7 +165,21 @@ func TestEncodeRefuses(t *testing.T) {
 	mixed.Value = core.CallbackNote
 	odd := callback(core.CallbackNote, core.KindExec, someID)
 	odd.Decision = core.DecisionAllowOnce
+	counted := callback(core.CallbackReopen, core.KindExec, someID)
+	counted.Choice = 1
+	numbered := decision(core.DecisionDeny, core.KindExec, someID)
+	numbered.Choice = 1
+	chosen := choice(1, "")
+	chosen.ApprovalID, chosen.Kind = someID, core.KindExec
 	for name, a := range map[string]core.Action{
+		"negative choice":             choice(-1, ref),
+		"choice beyond the last":      choice(core.MaxChoices, ref),
+		"choice 256":                  choice(256, ref),
+		"choice without a menu":       choice(0, ""),
+		"choice on an approval":       chosen,
+		"callback with a choice":      counted,
+		"decision with a choice":      numbered,
+		"outcome on a prompt":         answer(core.CallbackDismissOutcome, ref),
 		"url":                         {Type: core.ActionURL, URL: "https://x.example"},
 		"command":                     {Type: core.ActionCommand, Command: "/deny"},
 		"web app":                     {Type: core.ActionWebApp, URL: "https://x.example"},
@@ -207,6 +237,9 @@ func TestDecodeRefuses(t *testing.T) {
 		"unknown kind":         sign(key, bot, "~1Koz"+ref),
 		"decision on a prompt": sign(key, bot, "~1Koq"+ref),
 		"confirm on a command": sign(key, bot, "~1Kye"+ref),
+		"choice on a command":  sign(key, bot, "~1K0e"+ref),
+		"choice out of range":  sign(key, bot, "~1K:q"+ref),
+		"reopen of a prompt":   sign(key, bot, "~1Krq"+ref),
 		"loose reference":      sign(key, bot, "~1Koe"+looseRef),
 		"no reference":         sign(key, bot, "~1Koe"+strings.Repeat("=", 43)),
 		"changed verb":         strings.Replace(good, "~1Koe", "~1Kae", 1),
@@ -283,6 +316,54 @@ func TestKeysAreChecked(t *testing.T) {
 	got, _, err := c.Encode(bot, decision(core.DecisionDeny, core.KindExec, someID))
 	require.NoError(t, err)
 	require.Equal(t, want, got, "the codec keeps a copy of its secrets")
+}
+
+// drawAction draws any action, most of which no payload can carry.
+func drawAction(t *rapid.T) core.Action {
+	text := func(label string, likely ...string) string {
+		return rapid.OneOf(rapid.SampledFrom(likely), rapid.StringN(0, 3, -1)).Draw(t, label)
+	}
+	return core.Action{
+		Type:       core.ActionType(text("type", "approval", "callback", "url", "command", "web-app")),
+		Label:      text("label", "x"),
+		ApprovalID: text("id", "", someID),
+		Kind:       core.Kind(text("kind", "", "exec", "plugin", "prompt")),
+		Decision:   core.Decision(text("decision", "", "allow-once", "allow-always", "deny")),
+		Value: core.CallbackValue(text("value", "", "note", "show-all", "confirm", "dismiss", "choose",
+			"dismiss-outcome", "ask-again", "reopen")),
+		PromptRef: text("prompt", "", core.ResolutionRef(callbacks.KindPrompt, "p1")),
+		Choice:    rapid.OneOf(rapid.Just(0), rapid.IntRange(-1, core.MaxChoices), rapid.Int()).Draw(t, "choice"),
+	}
+}
+
+// R184: whatever an action holds, it is refused, or its payload has 64 bytes and says
+// the same when it comes back.
+func TestAnyActionComesBackOrIsRefused(t *testing.T) {
+	t.Parallel()
+	c := newCodec(t)
+	rapid.Check(t, func(t *rapid.T) {
+		a := drawAction(t)
+		payload, _, err := c.Encode(bot, a)
+		if err != nil {
+			require.ErrorIs(t, err, callbacks.ErrUnencodable)
+			require.Empty(t, payload)
+			return
+		}
+		require.Len(t, payload, callbacks.PayloadLength)
+		got, err := c.Decode(bot, payload)
+		require.NoError(t, err)
+		require.Equal(t, a.Decision, got.Verb.Decision())
+		n, chooses := got.Verb.Choice()
+		require.Equal(t, a.Value == core.CallbackChoose, chooses)
+		require.Equal(t, a.Choice, n)
+		if got.Kind == callbacks.KindPrompt {
+			require.Equal(t, a.PromptRef, got.Ref)
+			require.Contains(t, []core.CallbackValue{core.CallbackConfirm, core.CallbackDismiss, core.CallbackChoose}, a.Value)
+			return
+		}
+		require.Equal(t, a.Kind, got.Kind)
+		require.Equal(t, core.ResolutionRef(a.Kind, a.ApprovalID), got.Ref)
+	})
 }
 
 // FuzzDecode: no input panics, and only what Encode makes is accepted.

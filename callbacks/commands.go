@@ -64,6 +64,10 @@ func (t *turn) command(ctx context.Context, c channels.Text, command, rest strin
 		return t.whoAmI(ctx)
 	case "pending":
 		return t.waiting(ctx)
+	case "mode":
+		return t.menuCommand(ctx, t.modes)
+	case "rules":
+		return t.menuCommand(ctx, t.rules)
 	case "approve":
 		return t.typedApprove(ctx, c, rest)
 	case "deny":

@@ -9,6 +9,7 @@ import (
 	"github.com/saysohq/sayso/channels"
 	"github.com/saysohq/sayso/core"
 	"github.com/saysohq/sayso/core/approvals"
+	"github.com/saysohq/sayso/core/settings"
 	"github.com/saysohq/sayso/presentation"
 )
 
@@ -46,6 +47,43 @@ type Finals interface {
 	// message of a delivery.
 	FinalCard(ctx context.Context, a core.Approval, d core.Delivery) (presentation.Card, error)
 	core.AnsweredCards
+}
+
+// Outcomes is what people do about outcomes; the approval service is one. A repeated act
+// changes nothing and comes back with whoever was first.
+type Outcomes interface {
+	// Dismiss records that a person has seen what may have happened. Errors:
+	// core.ErrNotFound, core.ErrForbidden, core.ErrConflict (nothing is to be dismissed).
+	Dismiss(ctx context.Context, c core.Caller, l core.Lookup) (core.Approval, error)
+	// AskAgain asks the runtime for a new request. Errors: as above, and
+	// core.ErrNotOffered where no runtime listens.
+	AskAgain(ctx context.Context, c core.Caller, l core.Lookup) (core.Approval, error)
+}
+
+// Settings is what people set for agents; settings.Service is one. Every method answers
+// core.ErrNotFound for what is not the caller's, too.
+type Settings interface {
+	// Agents lists the agents that something was set for, and that the caller may see.
+	Agents(ctx context.Context, c core.Caller) ([]settings.AgentView, error)
+	// Agent reads one.
+	Agent(ctx context.Context, c core.Caller, runtime, agent string) (settings.AgentView, error)
+	// SetMode changes a mode by compare-and-set. Errors: core.ErrConflict with what it is
+	// now, core.ErrForbidden.
+	SetMode(ctx context.Context, c core.Caller, in settings.ModeChange) (settings.AgentView, error)
+	// Reopen lets a declined action be asked again. Errors: core.ErrForbidden,
+	// core.ErrConflict (it is no person's decline).
+	Reopen(ctx context.Context, c core.Caller, approvalID string) (core.Reopened, error)
+}
+
+// Rules is what agents may do without asking; settings.Service is one. Every method
+// answers core.ErrNotFound for what is not the caller's, too.
+type Rules interface {
+	// Rules lists rules, newest first.
+	Rules(ctx context.Context, c core.Caller, q core.RuleQuery) ([]settings.RuleView, error)
+	// Rule reads one, removed or not.
+	Rule(ctx context.Context, c core.Caller, id string) (settings.RuleView, error)
+	// RemoveRule ends a rule for good. Errors: core.ErrForbidden.
+	RemoveRule(ctx context.Context, c core.Caller, id string) (settings.RuleView, error)
 }
 
 // Linker handles the codes that link chat accounts to people.
@@ -87,7 +125,10 @@ type Deps struct {
 	Reader    Reader
 	Ledger    Ledger
 	Cards     core.Cards
-	Finals    Finals // nil answers every click in words.
+	Finals    Finals   // nil answers every click in words.
+	Outcomes  Outcomes // nil where nothing can be done about outcomes.
+	Settings  Settings // nil without /mode, and nothing is re-opened.
+	Rules     Rules    // nil without /rules.
 	People    People
 	Prompts   core.Prompts
 	Linker    Linker

@@ -101,7 +101,10 @@ func (t *turn) note(ctx context.Context, c channels.Text, prompt *core.Prompt) c
 		return refused
 	}
 	text := strings.TrimSpace(c.Text)
-	if text == "" {
+	switch {
+	case c.Attached:
+		return refusal(presentation.AnswerWordsOnly)
+	case text == "":
 		return refusal(presentation.AnswerEmptyNote)
 	}
 	a, err := t.deps.Reader.Get(ctx, t.caller(), core.Lookup{ID: prompt.ApprovalID})
@@ -114,7 +117,9 @@ func (t *turn) note(ctx context.Context, c channels.Text, prompt *core.Prompt) c
 	})
 }
 
-// declineByMessage denies with a plain reply to a card in a direct chat.
+// declineByMessage denies with a plain reply to a card in a direct chat (K19, R133). It
+// is a message instead of an answer where a turn of the agent waits; a draft has no turn
+// that it could go on in, so to that it is a note.
 func (t *turn) declineByMessage(ctx context.Context, c channels.Text, row *core.Delivery) channels.Answer {
 	text := strings.TrimSpace(c.Text)
 	if text == "" {
@@ -123,13 +128,16 @@ func (t *turn) declineByMessage(ctx context.Context, c channels.Text, row *core.
 	if refused, ok := t.identify(ctx); !ok {
 		return refused
 	}
+	if c.Attached { // Whoever hears of it would never see what came along (R134).
+		return refusal(presentation.AnswerWordsOnly)
+	}
 	a, err := t.deps.Reader.Get(ctx, t.caller(), core.Lookup{ID: row.ApprovalID})
 	if err != nil {
 		return t.failed(ctx, fmt.Errorf("read approval: %w", err))
 	}
 	return t.decide(ctx, approvals.Resolve{
 		Caller: t.caller(), Lookup: core.Lookup{ID: a.ID}, Kind: a.Kind, Decision: core.DecisionDeny,
-		Note: text, ByMessage: true, DecisionKey: t.messageKey("chat", c), DeliveryID: row.ID,
+		Note: text, ByMessage: a.Continuation.Waits(), DecisionKey: t.messageKey("chat", c), DeliveryID: row.ID,
 	})
 }
 
@@ -142,8 +150,8 @@ func (t *turn) messageKey(kind string, c channels.Text) string {
 	return kind + ":" + string(t.account.Channel) + ":" + t.account.Account + ":" + c.MessageID
 }
 
-// clickPrompt handles yes and no to a prompt: the question whether to link this
-// account, which whoever it was put to answers, known or not yet; or a test card.
+// clickPrompt handles the buttons of our own questions. Whether to link an account is
+// answered by whoever it was put to, known or not yet; all others by people.
 func (t *turn) clickPrompt(ctx context.Context, d Decoded) channels.Answer {
 	if t.actor.Refused != "" {
 		return refusal(presentation.AnswerRefused(t.deps.Texts.Text(t.actor.Refused, maxShown)))
@@ -154,13 +162,17 @@ func (t *turn) clickPrompt(ctx context.Context, d Decoded) channels.Answer {
 		return settled(refusal(presentation.AnswerPromptGone))
 	case err != nil:
 		return t.failed(ctx, fmt.Errorf("find prompt: %w", err))
-	case !t.asks(&prompt) || prompt.Chat != t.chat:
+	case !t.asks(&prompt) || prompt.Chat != t.chat && prompt.Purpose != core.PromptAgain: // That one may be private.
 		return refusal(presentation.AnswerNotYourAsk)
+	case prompt.Purpose == core.PromptMenu:
+		return t.choose(ctx, d, &prompt)
 	case d.Verb == VerbDismiss && prompt.Purpose != core.PromptNote:
 		return t.dismiss(ctx, &prompt)
 	case prompt.Purpose == core.PromptTest:
 		return t.passTest(ctx, &prompt)
-	case prompt.Purpose != core.PromptLink:
+	case prompt.Purpose == core.PromptAgain && d.Verb == VerbConfirm:
+		return t.confirmAgain(ctx, &prompt)
+	case prompt.Purpose != core.PromptLink || d.Verb != VerbConfirm:
 		return refusal(presentation.AnswerPromptGone)
 	}
 	return t.link(ctx, &prompt)

@@ -265,7 +265,7 @@ func (w *world) List(_ context.Context, c core.Caller, q core.ListQuery) (core.L
 	var page core.ListPage
 	for _, id := range slices.Sorted(maps.Keys(w.approvals)) {
 		a := w.approvals[id]
-		if a.Status != q.Status || !core.MaySee(c.Person, &a, nil) {
+		if q.Status != "" && a.Status != q.Status || !core.MaySee(c.Person, &a, nil) {
 			continue
 		}
 		if len(page.Approvals) == q.Limit {

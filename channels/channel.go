@@ -115,16 +115,21 @@ type Text struct {
 	ReplyTo   string // Locator of the message that it replies to; "" for none.
 	PromptID  string // The Prompt whose dialog this fills in, where prompts are dialogs; "" elsewhere.
 	MessageID string // Stable id of this message, for the decision key.
+	Attached  bool   // Something else than text came with it: a picture, a file, a voice.
 }
 
 // Answer is the one answer to a click or text. All of it is safe text.
 type Answer struct {
-	Text    string        // Private where the platform allows; at most 200 UTF-16 units, lists in answer to typed commands at most 4,000.
-	Alert   bool          // Worth a modal: refusals and lost races.
-	Actions []core.Action // Buttons below the text (confirm, dismiss); typed answers only.
-	Prompt  *Prompt       // Ask for text, then call Placed.
-	// Settled is what the clicked message shows from here on, without its buttons; "" for
-	// what it showed before. Only for a Click on a question of ours that is no card of
+	Text  string // Private where the platform allows; at most 200 UTF-16 units, lists in answer to typed commands at most 4,000.
+	Alert bool   // Worth a modal: refusals and lost races.
+	// Actions are buttons below the text (confirm, dismiss, the choices of a menu), or
+	// with Settled below that. In answer to a click, which alone can carry none, Text
+	// becomes a message of its own beside the clicked one: private where the platform
+	// allows. Who may press is for whoever asked to check.
+	Actions []core.Action
+	Prompt  *Prompt // Ask for text, then call Placed.
+	// Settled is what the clicked message shows from here on, with Actions instead of its
+	// buttons; "" for what it showed before. Only for a Click on a question of ours that is no card of
 	// the ledger. A channel edits the message if the click is Proven, or if the platform
 	// itself lets nothing else than the clicked message be replaced; it need not give
 	// Text as well where the edit is the answer. A message that cannot be edited keeps

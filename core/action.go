@@ -31,13 +31,30 @@ const (
 	CallbackShowAll CallbackValue = "show-all" // Bring the whole detail into this chat.
 	CallbackConfirm CallbackValue = "confirm"  // Yes to a prompt.
 	CallbackDismiss CallbackValue = "dismiss"  // No to a prompt.
+	CallbackChoose  CallbackValue = "choose"   // One of the choices of a menu.
+
+	// Below a card that tells an outcome; none of them decides anything (R86).
+	CallbackDismissOutcome CallbackValue = "dismiss-outcome" // Seen: it may have happened.
+	CallbackAskAgain       CallbackValue = "ask-again"       // Asks whether to ask the runtime for a new request.
+	CallbackReopen         CallbackValue = "reopen"          // Let a declined action be asked again.
 )
 
 // Valid reports whether v is one of the closed set.
 func (v CallbackValue) Valid() bool {
 	switch v {
-	case CallbackNote, CallbackShowAll, CallbackConfirm, CallbackDismiss:
+	case CallbackNote, CallbackShowAll, CallbackConfirm, CallbackDismiss, CallbackChoose,
+		CallbackDismissOutcome, CallbackAskAgain, CallbackReopen:
 		return true
+	}
+	return false
+}
+
+// AfterOutcome reports whether v belongs below a card that tells an outcome.
+func (v CallbackValue) AfterOutcome() bool {
+	switch v {
+	case CallbackDismissOutcome, CallbackAskAgain, CallbackReopen:
+		return true
+	case CallbackNote, CallbackShowAll, CallbackConfirm, CallbackDismiss, CallbackChoose:
 	}
 	return false
 }
@@ -51,6 +68,7 @@ type Action struct {
 	Decision   Decision      // approval.
 	Value      CallbackValue // callback.
 	PromptRef  string        // callback that answers a prompt instead of an approval.
+	Choice     int           // callback that chooses: which of the menu's choices, from 0 to MaxChoices - 1.
 	Command    string        // command.
 	URL        string        // url, web-app.
 }

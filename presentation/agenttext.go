@@ -1,6 +1,8 @@
 package presentation
 
 import (
+	"errors"
+
 	"github.com/saysohq/sayso/core"
 )
 
@@ -18,10 +20,12 @@ const (
 	agentAllowed     = "A person allowed this action."
 	agentAlways      = "A person allowed this action, and it will not be asked about again: "
 	agentAuto        = "A recorded policy allowed this action without asking a person."
+	agentLater       = " It has not been carried out yet."
 	agentClaimed     = " It has been started."
 	agentSucceeded   = " It ran and succeeded."
 	agentFailed      = " It ran and failed."
 	agentUnknown     = " It was started, and what became of it is unknown: it may or may not have happened. Do not repeat it without checking first."
+	agentPaused      = " A person has paused the agent, so it must not run now; it can run once the agent is resumed." + agentNothing
 	agentVoided      = " The permission was not used and no longer holds ("
 	agentDeclined    = "A person declined this action." + agentNothing + " Do not seek the same outcome in another way."
 	agentNote        = "A person declined this action." + agentNothing + " They said: "
@@ -65,14 +69,19 @@ func AgentText(a core.Approval) string {
 	return agentCancelled
 }
 
-func agentAllowedText(a *core.Approval) string {
-	text := agentAllowed
+// allowedBy says who allowed it, and for how long.
+func allowedBy(a *core.Approval) string {
 	switch {
 	case a.Origin == core.OriginAuto:
-		text = agentAuto
+		return agentAuto
 	case a.Decision == core.DecisionAllowAlways && a.AlwaysOffer != nil:
-		text = agentAlways + closed(a.AlwaysOffer.Label)
+		return agentAlways + closed(a.AlwaysOffer.Label)
 	}
+	return agentAllowed
+}
+
+func agentAllowedText(a *core.Approval) string {
+	text := allowedBy(a)
 	switch a.Execution {
 	case core.ExecutionClaimed:
 		return text + agentClaimed
@@ -88,7 +97,11 @@ func agentAllowedText(a *core.Approval) string {
 		return text + agentUnknown
 	case core.ExecutionVoided:
 		return text + agentVoided + voidWords(a.VoidReason) + ")." + agentNothing
-	case core.ExecutionNone, core.ExecutionUnclaimed:
+	case core.ExecutionUnclaimed:
+		if !a.Continuation.Waits() { // Whoever hears this does not carry it out themselves.
+			return text + agentLater
+		}
+	case core.ExecutionNone:
 	}
 	return text
 }
@@ -142,4 +155,22 @@ func agentCancelledText(r core.Reason) string {
 		core.ReasonPolicy:
 	}
 	return agentCancelled
+}
+
+// RefusalText is what the agent is told of a claim that was refused: how the approval
+// stands, and that nothing ran where only the agent's pause stands in the way.
+func RefusalText(a core.Approval, refusal error) string {
+	if !errors.Is(refusal, core.ErrPaused) {
+		return AgentText(a)
+	}
+	return allowedBy(&a) + agentPaused
+}
+
+// UpdateText is an update as the agent hears of it on a later turn: one line (R130).
+func UpdateText(u core.Update) string {
+	what := "“" + u.Approval.Presentation.Title + "” (" + u.Approval.Fingerprint + ")"
+	if u.Kind == core.UpdateAskAgain {
+		return "A person asks for a new request in place of " + what + ". Make one if it is still wanted; it is asked about like any other."
+	}
+	return "Draft " + what + ": " + AgentText(u.Approval)
 }

@@ -1,6 +1,9 @@
 package presentation_test
 
 import (
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,9 +40,17 @@ func agentCases() map[string]core.Approval {
 		a.Execution = e
 		cases["once "+string(e)] = a
 	}
-	voided := cases["once"]
-	voided.Execution, voided.VoidReason = core.ExecutionVoided, core.VoidLapsed
-	cases["voided"] = voided
+	for _, v := range []core.VoidReason{
+		core.VoidLapsed, core.VoidRunAborted, core.VoidRuntimeRestart, core.VoidSuperseded, core.VoidStorageRestored,
+		core.VoidHashMismatch, core.VoidPolicyChanged,
+	} {
+		voided := cases["once"]
+		voided.Execution, voided.VoidReason = core.ExecutionVoided, v
+		cases["voided "+string(v)] = voided
+	}
+	later := cases["once"]
+	later.Continuation = core.ContinuationDraft
+	cases["once, a draft"] = later
 	for _, r := range []core.Reason{
 		core.ReasonMalformedVerdict, core.ReasonHashMismatch, core.ReasonNoRoute,
 		core.ReasonStickyDecline, core.ReasonStorageCorrupt, core.ReasonPolicy,
@@ -53,6 +64,39 @@ func agentCases() map[string]core.Approval {
 		cases[string(r)] = ended(exec, core.StatusCancelled, r)
 	}
 	return cases
+}
+
+// R103-R110: all that an agent is ever told, side by side.
+func TestAgentTextGolden(t *testing.T) {
+	t.Parallel()
+	cases := agentCases()
+	all := map[string]string{}
+	for name, a := range cases {
+		all[name] = presentation.AgentText(a)
+	}
+	for _, name := range []string{"once", "always", "auto"} {
+		all["claim while paused, "+name] = presentation.RefusalText(cases[name], fmt.Errorf("claim: %w", core.ErrPaused))
+	}
+	for _, name := range []string{"once, a draft", "denied with note", "expired"} {
+		all["update, "+name] = presentation.UpdateText(core.Update{Kind: core.UpdateDraft, Approval: cases[name]})
+	}
+	all["update, ask again"] = presentation.UpdateText(core.Update{Kind: core.UpdateAskAgain, Approval: cases["once unknown"]})
+	var page strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		require.NotContains(t, all[name], "\n", "%s is one line", name)
+		fmt.Fprintf(&page, "%s\n\t%s\n", name, all[name])
+	}
+	compare(t, "agent_texts", page.String())
+}
+
+// A refused claim reads like the record, unless only a pause stands in the way (R119).
+func TestRefusalText(t *testing.T) {
+	t.Parallel()
+	cases := agentCases()
+	for name, a := range cases {
+		require.Equal(t, presentation.AgentText(a), presentation.RefusalText(a, core.ErrNotClaimable), name)
+	}
+	require.Contains(t, presentation.RefusalText(cases["once"], core.ErrPaused), "Nothing happened.")
 }
 
 // Every outcome has words of its own (R103-R108, R110).

@@ -29,6 +29,9 @@ const (
 	AnswerPromptGone   = "This question was answered before or has run out. Nothing was changed."
 	AnswerNotYourAsk   = "This question was put to somebody else. Nothing was changed."
 	AnswerDismissed    = "All right, nothing was changed."
+	AnswerWordsOnly    = "I can pass on words only, so nothing was decided. Send them again without the attachment."
+	AnswerNoMore       = "There is nothing to do about this any more. Nothing was changed."
+	AnswerNobodyHears  = "No program listens for this any more, so it cannot be asked for again. Nothing was changed."
 	AnswerEmptyNote    = "A note needs some words. Nothing was decided."
 	AnswerDirectOnly   = "This works only in a direct chat with me."
 
@@ -39,7 +42,7 @@ const (
 
 	AnswerUsageApprove = "Write /approve, the id, allow-once (or allow-always) and the fingerprint of the card."
 	AnswerUsageDeny    = "Write /deny and the id, and a note if you like."
-	AnswerUsage        = "I know /pending, /approve, /deny and /whoami."
+	AnswerUsage        = "I know /pending, /mode, /rules, /approve, /deny and /whoami."
 	AnswerNoCard       = "There is no open card of this in this chat that shows all of it. Answer on the card you were sent."
 	AnswerCardComes    = "Here is its card. Answer there."
 	AnswerUseCard      = "This needs the fingerprint that the card shows, or simply the card's buttons. Nothing was decided."
@@ -54,6 +57,9 @@ const (
 	promptNoteText        = "Your note denies “%s” (%s). Reply to this message; until then nothing is decided."
 	promptNoteDialog      = "Your note denies “%s” (%s). Until you send it nothing is decided."
 	promptLinkText        = "Let this %s account (%s, id %s) decide as %s?"
+	promptAgain           = "Ask for “%s” (%s) again? The agent's program is told to make a new request; nothing is allowed by that."
+	promptAgainMayHave    = "Ask for “%s” (%s) again? It may have happened already, so look first. Nothing is allowed by asking."
+	LabelYesAskAgain      = "Yes, ask again"
 	LabelConfirm          = labelConfirm
 	LabelDismiss          = labelDismiss
 )
@@ -91,7 +97,7 @@ func ownWords(a *core.Approval) string {
 		return "allowed this once"
 	case core.DecisionAllowAlways:
 		if a.AlwaysOffer != nil {
-			label, _ := cutRunes(a.AlwaysOffer.Label, 80)
+			label := cutRunes(a.AlwaysOffer.Label, 80)
 			return "allowed this, and from now on without asking: " + label
 		}
 		return "allowed this, and from now on without asking"
@@ -130,7 +136,7 @@ func AnswerRefused(why string) string {
 
 // AnswerWhoAmI tells a linked person who they are here.
 func AnswerWhoAmI(person core.Principal, realm, id string) string {
-	name, _ := cutRunes(person.Name, maxNameShown)
+	name := cutRunes(person.Name, maxNameShown)
 	state := ""
 	if person.Disabled {
 		state = ", disabled"
@@ -145,7 +151,7 @@ func AnswerUnknownAccount(realm, id string) string {
 
 // AnswerLinked tells a person that the link was made.
 func AnswerLinked(person core.Principal) string {
-	name, _ := cutRunes(person.Name, maxNameShown)
+	name := cutRunes(person.Name, maxNameShown)
 	return brief(fmt.Sprintf("Linked. What you answer here counts as %s.", isolate(name)))
 }
 
@@ -176,20 +182,20 @@ func typedID(a *core.Approval) string {
 
 // PromptNote asks, in a message, for the note that denies an approval.
 func PromptNote(a core.Approval) string {
-	title, _ := cutRunes(a.Presentation.Title, 80)
+	title := cutRunes(a.Presentation.Title, 80)
 	return brief(fmt.Sprintf(promptNoteText, title, a.Fingerprint))
 }
 
 // PromptNoteDialog asks for the same note in a dialog.
 func PromptNoteDialog(a core.Approval) string {
-	title, _ := cutRunes(a.Presentation.Title, 80)
+	title := cutRunes(a.Presentation.Title, 80)
 	return brief(fmt.Sprintf(promptNoteDialog, title, a.Fingerprint))
 }
 
 // PromptLink asks at the chat's end whether this account may decide as a person.
 func PromptLink(name, realm, label, id string) string {
-	name, _ = cutRunes(name, 48)
-	label, _ = cutRunes(label, 48)
+	name = cutRunes(name, 48)
+	label = cutRunes(label, 48)
 	if label == "" {
 		label = "no name"
 	}
@@ -197,7 +203,7 @@ func PromptLink(name, realm, label, id string) string {
 }
 
 func shortID(id string) string {
-	id, _ = cutRunes(id, 32)
+	id = cutRunes(id, 32)
 	return id
 }
 
@@ -221,4 +227,39 @@ func units(s string) int {
 		n += utf16.RuneLen(r)
 	}
 	return n
+}
+
+// PromptAgain asks whether to ask for a new request.
+func PromptAgain(a core.Approval) string {
+	title := cutRunes(a.Presentation.Title, 80)
+	text := promptAgain
+	if a.MayHaveHappened() {
+		text = promptAgainMayHave
+	}
+	return brief(fmt.Sprintf(text, title, a.Fingerprint))
+}
+
+// AnswerAskedAgain confirms that a new request was asked for, or tells who was first.
+func AnswerAskedAgain(a core.Approval, p Place) string {
+	act := a.Aftermath.AskedAgain
+	if act.By == p.Person {
+		return "Asked for: the agent's program is told to make a new request. If it does, a new card comes."
+	}
+	return brief(actLine("Asked for already, by ", act, readAt(&a, p), p))
+}
+
+// AnswerDismissedOutcome confirms that an outcome was dismissed, or tells who was first.
+func AnswerDismissedOutcome(a core.Approval, p Place) string {
+	act := a.Aftermath.Dismissed
+	if act.By == p.Person {
+		return "Dismissed. It stays on record that this may have happened."
+	}
+	return brief(actLine("Dismissed already, by ", act, readAt(&a, p), p))
+}
+
+// AnswerReopened tells who let a declined action be asked again.
+func AnswerReopened(r core.Reopened, p Place) string {
+	act := core.Act{By: r.By, Name: r.Name, At: r.At}
+	line := actLine("Re-opened by ", &act, max(p.Now, r.At), p)
+	return brief(line + " The next time this is asked, a card comes.")
 }

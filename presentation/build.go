@@ -11,7 +11,8 @@ import (
 	"github.com/saysohq/sayso/core"
 )
 
-// maxLabel bounds the label of a control in code points.
+// maxLabel bounds the label of a control in UTF-16 units after escaping: Slack takes 75
+// characters and counts escapes, Discord takes 80 units.
 const maxLabel = 64
 
 // For builds the card of an approval as it is to be shown at a place. It is pure:
@@ -50,7 +51,7 @@ func pendingCard(a *core.Approval, d core.Detail, p Place) Card {
 		c.Body = firstOf(d.Text, linesOf(a.Presentation), string(a.Presentation.Arguments))
 		c.Summary = a.Presentation.Description
 	}
-	c.Facts = facts(a, p)
+	c.Facts = facts(a, p, c.Omitted)
 	c.Marks = marks(a, c.Omitted, false)
 	c.CutMark = cutMark(p, c.Omitted)
 	c.Actions, c.CutActions = actions(a, p, c.Omitted)
@@ -104,7 +105,7 @@ func linesOf(p core.Presentation) string {
 }
 
 // facts are in the contract's order; empty ones are left out.
-func facts(a *core.Approval, p Place) []Fact {
+func facts(a *core.Approval, p Place, omitted int64) []Fact {
 	all := []Fact{
 		{Label: factAgent, Value: a.Agent},
 		{Label: factTool, Value: toolOf(a), Code: true},
@@ -115,7 +116,7 @@ func facts(a *core.Approval, p Place) []Fact {
 		{Label: factExpires, Value: Clock(a.ExpiresAt, a.CreatedAt, p.Zone), Time: a.ExpiresAt},
 		{Label: factFingerprint, Value: a.Fingerprint, Code: true},
 	}
-	if _, wasCut := alwaysLabel(a); wasCut && offersAlways(a) {
+	if offersAlways(a) && omitted == 0 && !p.Page { // The page's button has room for it; phones cut the labels of buttons after some thirty letters.
 		all = append(all, Fact{Label: factAlways, Value: a.AlwaysOffer.Label})
 	}
 	return slices.DeleteFunc(all, func(f Fact) bool { return f.Value == "" })
@@ -162,7 +163,7 @@ func marks(a *core.Approval, omitted int64, settled bool) []string {
 		return m
 	}
 	if a.Class == core.ClassMoney {
-		m = append(m, markMoney)
+		m = append(m, MarkMoney)
 	}
 	if a.Continuation == core.ContinuationDraft {
 		return append(m, markDraft)
@@ -242,8 +243,7 @@ func DecisionLabel(a *core.Approval, d core.Decision) string {
 		}
 	case core.DecisionAllowAlways:
 		if offersAlways(a) {
-			label, _ := alwaysLabel(a)
-			return label
+			return alwaysLabel(a.AlwaysOffer.Label)
 		}
 	case core.DecisionDeny:
 		return labelDeny
@@ -252,13 +252,15 @@ func DecisionLabel(a *core.Approval, d core.Decision) string {
 	return ""
 }
 
-// alwaysLabel is the label of the button and whether it had to be cut; a fact of
-// the card then says the rest, because the card must name all that a rule covers.
-func alwaysLabel(a *core.Approval) (label string, wasCut bool) {
-	if a.AlwaysOffer == nil {
-		return "", false
+// alwaysLabel names the scope on the button, or where that is too long points to the
+// fact of the card that does: a card names all that its rule covers (R72), and a cut
+// scope may read like a wider one.
+func alwaysLabel(scope string) string {
+	label := labelAlways + scope
+	if units(label)+4*strings.Count(label, "&")+3*strings.Count(label, "<")+3*strings.Count(label, ">") > maxLabel {
+		return labelAlwaysAbove
 	}
-	return cutRunes(labelAlways+a.AlwaysOffer.Label, maxLabel)
+	return label
 }
 
 func decide(a *core.Approval, d core.Decision, label string) core.Action {
@@ -290,12 +292,12 @@ func ReviewURL(publicURL, id string) string {
 
 // cutRunes bounds s by code points, with a visible cut that never leaves half of
 // a visible escape such as \u{200B} behind.
-func cutRunes(s string, limit int) (string, bool) {
+func cutRunes(s string, limit int) string {
 	if utf8.RuneCountInString(s) <= limit {
-		return s, false
+		return s
 	}
 	r := []rune(s)[:max(limit-1, 0)]
-	return dropHalfEscape(string(r)) + "…", true
+	return dropHalfEscape(string(r)) + "…"
 }
 
 // dropHalfEscape removes an unfinished \u{HEX} from the end of a cut text.

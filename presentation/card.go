@@ -1,6 +1,7 @@
 package presentation
 
 import (
+	"slices"
 	"time"
 
 	"github.com/saysohq/sayso/core"
@@ -36,9 +37,28 @@ type Card struct {
 	Outcome *Outcome
 
 	// Actions are offered where the channel shows all of Command or Body;
-	// CutActions where its limit cut them or Omitted is not 0.
+	// CutActions where its limit cut them or Omitted is not 0. With an Outcome they
+	// are what can be done about it, and the same; none of them decides.
 	Actions    []core.Action
 	CutActions []core.Action
+}
+
+// Controls are the actions that a channel puts below the card, given whether it shows
+// all of its text; complete tells whether the card then counts as shown whole. A card
+// that did not show everything never allows, and one that tells an outcome never
+// decides: whatever is among its actions.
+func (c *Card) Controls(whole bool) (actions []core.Action, complete bool) {
+	complete = c.Omitted == 0 && (whole || c.WholeShown)
+	actions = c.CutActions
+	if whole && c.Omitted == 0 {
+		actions = c.Actions
+	}
+	return slices.DeleteFunc(slices.Clone(actions), func(a core.Action) bool {
+		if c.Outcome != nil {
+			return a.Type != core.ActionCallback || !a.Value.AfterOutcome()
+		}
+		return a.Decision.Allows() && !complete
+	}), complete
 }
 
 // Fact is one labelled value.
@@ -55,6 +75,7 @@ type Outcome struct {
 	Allowed   bool
 	Elsewhere bool
 	ByPerson  bool   // A person's own word, not time, a rule or a fault.
+	Unknown   bool   // It was allowed and started, and may or may not have happened (R108).
 	Note      string // The person's note; "" when there is none.
 }
 
@@ -72,6 +93,11 @@ type Place struct {
 	// Page is true on the page: no message has to fit where another stood, so a
 	// settled card keeps the whole action, all facts and the whole note.
 	Page bool
+	// Listens is true where a runtime would hear that somebody asks for a new request.
+	Listens bool
+	// Sticky is how long, in ms, a person's decline answers the same action without
+	// asking (K34), by the policy in force; 0 for not at all.
+	Sticky core.Millis
 	// Requester is the display name of the person whom the runtime asks for; ""
 	// when there is none or the caller does not know. Never an id.
 	Requester string

@@ -118,6 +118,25 @@ func terminalCases() []golden {
 	unknown.Execution = core.ExecutionUnknown
 	yours := at(otherCard)
 	yours.Person = alice
+	sticky := at(aliceCard)
+	sticky.Sticky = 10 * 60 * 1000
+	listened := at(otherCard)
+	listened.Listens = true
+	listenedYours := listened
+	listenedYours.Person = alice
+	dismissed, again := unknown, unknown
+	dismissed.Aftermath = &core.Aftermath{Dismissed: &core.Act{By: alice, Name: "Alice", At: asked.Add(25 * time.Hour)}}
+	again.Aftermath = &core.Aftermath{
+		Dismissed:  &core.Act{By: "person-bob", Name: "ליאור <b> 😀", At: asked.Add(20 * time.Minute)},
+		AskedAgain: &core.Act{By: "person-bob", At: asked.Add(21 * time.Minute)},
+	}
+	draft := exec
+	draft.Continuation = core.ContinuationDraft
+	draftDenied := decided(draft, core.DecisionDeny)
+	draftAgain := draftDenied
+	draftAgain.Aftermath = &core.Aftermath{AskedAgain: &core.Act{By: alice, Name: "Alice", At: asked.Add(4 * time.Minute)}}
+	rule := decided(plugin, core.DecisionAllowAlways)
+	rule.AlwaysOffer = &core.AlwaysOffer{Label: "mail to " + strings.Repeat("<&>", 60) + "@example.com", Scope: "recipient"}
 	page := at("")
 	page.Person, page.Page = alice, true
 	long := noted
@@ -136,6 +155,17 @@ func terminalCases() []golden {
 		{"allowed_once_nameless", nameless, command, at(otherCard)},
 		{"allowed_always_clicked", decided(plugin, core.DecisionAllowAlways), detailOf("to: dora@example.com"), at(aliceCard)},
 		{"allowed_outcome_unknown", unknown, command, at(aliceCard)},
+		{"allowed_always_elsewhere", decided(plugin, core.DecisionAllowAlways), detailOf("to: dora@example.com"), at(otherCard)},
+		{"allowed_always_long_rule", rule, detailOf("to: dora@example.com"), at(aliceCard)},
+		{"unknown_where_a_runtime_listens", unknown, command, listened},
+		{"unknown_dismissed", dismissed, command, listened},
+		{"unknown_dismissed_by_you", dismissed, command, listenedYours},
+		{"unknown_asked_again", again, command, listened},
+		{"denied_sticks", denied, command, sticky},
+		{"denied_sticks_but_not_by_time", ended(exec, core.StatusExpired, core.ReasonTimeout), command, sticky},
+		{"denied_draft_where_a_runtime_listens", draftDenied, command, listened},
+		{"denied_draft_asked_again", draftAgain, command, listened},
+		{"expired_draft_where_a_runtime_listens", ended(draft, core.StatusExpired, core.ReasonTimeout), command, listened},
 		{"denied_clicked", denied, command, at(aliceCard)},
 		{"denied_elsewhere_with_note", noted, command, at(otherCard)},
 		{"denied_by_message", message, command, at(aliceCard)},
@@ -252,6 +282,9 @@ func dump(c presentation.Card) string {
 		line("outcome", strings.ReplaceAll(o.Text, "\u200e", "[LRM]"))
 		line("note", o.Note)
 		fmt.Fprintf(&b, "allowed %t, elsewhere %t\n", o.Allowed, o.Elsewhere)
+		if o.Unknown {
+			b.WriteString("unknown\n")
+		}
 	}
 	for _, a := range c.Actions {
 		fmt.Fprintf(&b, "action: [%s] %s%s%s %s\n", a.Label, a.Decision, a.Value, a.URL, a.Type)

@@ -18,22 +18,27 @@ type brevity struct {
 func outcomeOf(a *core.Approval, p Place, b brevity) Outcome {
 	elsewhere := byPerson(a) && isElsewhere(a, p)
 	text := sentence(a, p, a.CreatedAt, elsewhere, b.name)
-	if elsewhere {
+	switch {
+	case a.MayHaveHappened():
+		text = wordsMayHave + text
+	case elsewhere:
 		text = wordsElsewhere + text
-	} else {
+	default:
 		text = capital(text)
 	}
 	if a.PartialView && !b.terse {
 		text = closed(text) + wordsPartial
 	}
-	if more := grantWords(a.Grant); b.terse && a.Execution == core.ExecutionVoided {
+	switch {
+	case b.terse && a.Execution == core.ExecutionVoided:
 		text = closed(text) + closed(wordsVoided)
-	} else if more != "" {
-		text = closed(text) + more
+	case a.Execution == core.ExecutionVoided:
+		text = closed(text) + grantWords(a.Grant)
 	}
 	return Outcome{
 		Text:      text,
 		Allowed:   a.Status == core.StatusAllowed && a.Execution != core.ExecutionVoided,
+		Unknown:   a.MayHaveHappened(),
 		Elsewhere: elsewhere,
 		ByPerson:  byPerson(a),
 		Note:      a.Note,
@@ -92,7 +97,7 @@ func who(a *core.Approval, p Place, maxName int) string {
 	case a.ResolverName == "":
 		return wordsSomebody
 	}
-	name, _ := cutRunes(a.ResolverName, maxName)
+	name := cutRunes(a.ResolverName, maxName)
 	return isolate(name)
 }
 

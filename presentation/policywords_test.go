@@ -43,7 +43,7 @@ func TestOutcome_RanWithoutAsking(t *testing.T) {
 		{"rule.0193a6f0-0000-7000-8000-00000000000a", core.ExecutionClaimed, "", "Ran without asking under a rule that a person made, 14:00 UTC"},
 		{"mcp.wiki.exempt", core.ExecutionFailed, "", "Ran without asking under the exemption of the tool server wiki, 14:00 UTC"},
 		{"sandbox.workspace.v1", core.ExecutionUnclaimed, "", "Allowed without asking under the policy sandbox.workspace.v1, 14:00 UTC"},
-		{"mode.new.v1", core.ExecutionUnknown, "", "Allowed without asking under the policy mode.new.v1, 14:00 UTC. It may or may not have happened."},
+		{"mode.new.v1", core.ExecutionUnknown, "", "May have happened: allowed without asking under the policy mode.new.v1, 14:00 UTC"},
 		{"mcp..exempt", core.ExecutionVoided, core.VoidPolicyChanged, "Allowed without asking under the policy mcp..exempt, 14:00 UTC. It did not happen: the rule or mode that allowed it has changed."},
 	} {
 		a.PolicyID, a.Execution, a.VoidReason = c.policy, c.execution, c.void

@@ -26,7 +26,8 @@ func terminalCard(a *core.Approval, pending Card, p Place) Card {
 	c := pending
 	c.Command, c.Body, c.Summary, c.Pill = "", "", "", ""
 	c.Facts, c.Marks, c.CutMark = nil, nil, ""
-	c.Actions, c.CutActions = nil, nil
+	c.Actions = afterActions(a, p)
+	c.CutActions = c.Actions
 	c.WholeShown, c.Omitted = false, 0
 
 	room := freed(&pending)
@@ -39,6 +40,18 @@ func terminalCard(a *core.Approval, pending Card, p Place) Card {
 	}
 	c.Outcome = &out
 
+	// Which rule was made comes before all that the card had shown (R76).
+	var rule []Fact
+	if a.Decision == core.DecisionAllowAlways && a.AlwaysOffer != nil {
+		rule = ruleWithin(a.AlwaysOffer.Label, room)
+		room -= factWeight(rule)
+	}
+	for _, line := range afterLines(a, p) {
+		if cost := weight(line) + lineOverhead; cost < room {
+			c.Marks = append(c.Marks, line)
+			room -= cost
+		}
+	}
 	keep := func(f Fact, cost int) {
 		if cost < room {
 			c.Facts = append(c.Facts, f)
@@ -53,27 +66,40 @@ func terminalCard(a *core.Approval, pending Card, p Place) Card {
 			keep(f, runes(f.Label, f.Value))
 		}
 	}
-	if a.Decision == core.DecisionAllowAlways && a.AlwaysOffer != nil {
-		f := Fact{Label: factNowAllowed, Value: a.AlwaysOffer.Label}
-		keep(f, weight(f.Label)+weight(f.Value)+lineOverhead)
-	}
+	c.Facts = append(c.Facts, rule...)
 	c.Command = excerpt(pending.Command, room-1)
 	c.Body = excerpt(pending.Body, room-1)
 	return c
 }
 
+// ruleWithin is the one line that names the rule that was made, within a weight; nil
+// where not even a few of its words fit.
+func ruleWithin(label string, room int) []Fact {
+	label = heavyCut(label, room-weight(factNowAllowed)-lineOverhead-1)
+	if label == "" {
+		return nil
+	}
+	return []Fact{{Label: factNowAllowed, Value: label}}
+}
+
+func factWeight(facts []Fact) int {
+	n := 0
+	for _, f := range facts {
+		n += weight(f.Label) + weight(f.Value) + lineOverhead
+	}
+	return n
+}
+
 // settledPage is the record for whoever opens its link later: all that was shown,
-// with the outcome in the place of the controls.
+// with the outcome in the place of the controls. Which rule was made is the page's to
+// say: it reads whether that still holds.
 func settledPage(a *core.Approval, pending Card, p Place) Card {
 	c := pending
 	out := outcomeOf(a, p, brevity{name: maxNameShown})
 	c.Outcome = &out
 	c.Actions, c.CutActions, c.CutMark = nil, nil, ""
-	c.Facts = slices.DeleteFunc(c.Facts, func(f Fact) bool { return f.Label == factExpires })
+	c.Facts = slices.DeleteFunc(c.Facts, func(f Fact) bool { return f.Label == factExpires || f.Label == factAlways })
 	c.Marks = marks(a, c.Omitted, true)
-	if a.Decision == core.DecisionAllowAlways && a.AlwaysOffer != nil {
-		c.Facts = append(c.Facts, Fact{Label: factNowAllowed, Value: a.AlwaysOffer.Label})
-	}
 	if result := resultWords(a.Grant); result != "" {
 		c.Facts = append(c.Facts, Fact{Label: factResult, Value: result})
 	}
@@ -159,6 +185,6 @@ func excerpt(s string, room int) string {
 	if limit < 1 {
 		return ""
 	}
-	kept, _ := cutRunes(s, limit)
+	kept := cutRunes(s, limit)
 	return kept
 }

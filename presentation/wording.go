@@ -10,12 +10,14 @@ import "github.com/saysohq/sayso/core"
 const (
 	labelAllowOnce = "Allow once"
 	labelAlways    = "Always allow "
-	labelDeny      = "Deny"
-	labelNote      = "Deny with a note"
-	labelReview    = "Review"
-	labelShowAll   = "Show all"
-	labelConfirm   = "Yes, link me"
-	labelDismiss   = "No"
+	// labelAlwaysAbove is for a scope that does not fit on a button.
+	labelAlwaysAbove = "Always allow (see above)"
+	labelDeny        = "Deny"
+	labelNote        = "Deny with a note"
+	labelReview      = "Review"
+	labelShowAll     = "Show all"
+	labelConfirm     = "Yes, link me"
+	labelDismiss     = "No"
 )
 
 // Labels of the facts.
@@ -39,13 +41,15 @@ const (
 	markMixedScript = "Careful: a word mixes look-alike letters of several alphabets."
 	markOmitted     = "%s bytes of this action cannot be shown here."
 	markOmittedSome = "A part of this action cannot be shown here."
-	markMoney       = "Money and deletes ask every time, unless an admin lists them as allowed."
 	markWaits       = "Waiting for your OK: nothing happens before it. The first answer counts, wherever it is given."
 	markDraft       = "A draft: it happens later, and only with your OK. The first answer counts, wherever it is given."
 	markCutReview   = "Not all of it fits here. Review it before you allow it."
 	markCutShowAll  = "Not all of it fits here. Show all brings the rest to this chat."
 	markCutShown    = "Not all of it fits here. The rest was sent to this chat."
 )
+
+// MarkMoney says why a card offers no rule (R72). The page has it below its controls.
+const MarkMoney = "Money and deletes ask every time: no card can allow them always."
 
 // pills name what a class does; reading needs none (R83).
 func pill(c core.Class) string {

@@ -52,6 +52,11 @@ func pending() presentation.Card {
 
 // resolved is the same card after Alice allowed it.
 func resolved() presentation.Card {
+	return cardOf(allowed(), "ssh prod 'systemctl restart api' # "+contentMark)
+}
+
+// allowed is its record.
+func allowed() core.Approval {
 	a := execOf("Claude wants to run a command")
 	a.Status = core.StatusAllowed
 	a.Resolution = core.Resolution{
@@ -60,7 +65,15 @@ func resolved() presentation.Card {
 	}
 	a.Grant = core.Grant{Execution: core.ExecutionUnclaimed, ClaimBy: a.ResolvedAt.Add(10 * time.Minute)}
 	a.Revision, a.CardRevision = 2, 2
-	return cardOf(a, "ssh prod 'systemctl restart api' # "+contentMark)
+	return a
+}
+
+// declined is the same question after Alice declined it, where a decline answers the
+// same action for ten minutes.
+func declined() presentation.Card {
+	a := allowed()
+	a.Status, a.Decision, a.Grant = core.StatusDenied, core.DecisionDeny, core.Grant{Execution: core.ExecutionNone}
+	return presentation.For(a, core.Detail{Text: "ssh prod"}, presentation.Place{Now: asked, Sticky: 600_000})
 }
 
 // long is a card that no platform can show whole.

@@ -126,6 +126,8 @@ type Typed struct {
 	Address string
 	Text    string
 	ReplyTo string // Locator; "" for none.
+	// Attached sends a file with the text.
+	Attached bool
 }
 
 // Run runs the suite.
@@ -143,6 +145,7 @@ func Run(t *testing.T, factory Factory) {
 		{"FinalCard", finalCardCases()},
 		{"Typed", typedCases()},
 		{"Settled", settledCases()},
+		{"Menu", menuCases()},
 		{"Restart", restartCases()},
 		{"Turn", turnCases()},
 		{"Doctor", doctorCases()},

@@ -48,8 +48,8 @@ func (b *bundle) askQuestion(t *testing.T) fakes.Message {
 	return m
 }
 
-// settles presses and waits until the message shows its end alone.
-func (b *bundle) settles(t *testing.T, p Press, end string) {
+// settles presses and waits until the message, changed so often, shows its end alone.
+func (b *bundle) settles(t *testing.T, p Press, end string, edits int) {
 	t.Helper()
 	press, err := b.Platform.Press(p)
 	require.NoError(t, err)
@@ -58,21 +58,21 @@ func (b *bundle) settles(t *testing.T, p Press, end string) {
 	m, err := b.Platform.AwaitMessage(b.ctx, func(m fakes.Message) bool { return m.Locator == p.Message && m.Text == end })
 	require.NoError(t, err)
 	require.Empty(t, m.Buttons)
-	require.Equal(t, 1, m.Edits)
+	require.Equal(t, edits, m.Edits)
 }
 
 func settledQuestion(t *testing.T, b *bundle) {
 	const end = "Linked. What you answer here counts as Ann <a@b> *x* @everyone."
 	b.receive(t, b.ch, settling(end))
 	m := b.askQuestion(t)
-	b.settles(t, Press{Person: b.Owner, Message: m.Locator, Label: "Yes"}, end)
+	b.settles(t, Press{Person: b.Owner, Message: m.Locator, Label: "Yes"}, end, 1)
 	require.Empty(t, b.shown(t, m.Locator).Pings)
 }
 
 func settledTestCard(t *testing.T, b *bundle) {
 	b.receive(t, b.ch, settling(presentation.AnswerTestPassed))
 	locator, _ := b.send(t, b.Direct, presentation.TestCard(core.ResolutionRef(core.KindExec, "prompt")))
-	b.settles(t, Press{Person: b.Owner, Message: locator, Label: presentation.LabelTest}, presentation.AnswerTestPassed)
+	b.settles(t, Press{Person: b.Owner, Message: locator, Label: presentation.LabelTest}, presentation.AnswerTestPassed, 1)
 }
 
 // settledAgain: whoever presses a button that stayed behind, because the process died
@@ -90,7 +90,7 @@ func settledAgain(t *testing.T, b *bundle) {
 	m := b.askQuestion(t)
 	b.press(t, Press{Person: b.Owner, Message: m.Locator, Label: "Yes"})
 	require.Len(t, b.shown(t, m.Locator).Buttons, 2)
-	b.settles(t, Press{Person: b.Owner, Message: m.Locator, Label: "Yes"}, "It is over.")
+	b.settles(t, Press{Person: b.Owner, Message: m.Locator, Label: "Yes"}, "It is over.", 1)
 }
 
 // settledElsewhere: a modified client presses a question's button on a card.

@@ -17,6 +17,7 @@ func typedCases() []testCase {
 	return []testCase{
 		{"command_reaches_the_inbound", command},
 		{"reply_to_a_card_names_the_card", replyToCard},
+		{"what_comes_with_a_file_says_so", attached},
 		{"talk_that_is_not_for_us_is_left_alone", notForUs},
 		{"answer_is_posted_as_a_reply", answered},
 		{"answer_mentions_nobody", answerPings},
@@ -67,6 +68,22 @@ func replyToCard(t *testing.T, b *bundle) {
 	texts, err := in.AwaitTexts(b.ctx, 2)
 	require.NoError(t, err)
 	require.Equal(t, "/whoami", texts[1].Text, "nothing from the shared chats came")
+}
+
+// attached: a text with a picture or a file is told apart from plain words (R134).
+func attached(t *testing.T, b *bundle) {
+	in := new(Inbox)
+	b.receive(t, b.ch, in)
+	locator, _ := b.send(t, b.Direct, pending())
+	for n, with := range []bool{true, false} {
+		_, err := b.Platform.Type(Typed{Person: b.Owner, Address: b.Direct, Text: "like this", ReplyTo: locator, Attached: with})
+		require.NoError(t, err)
+		texts, err := in.AwaitTexts(b.ctx, n+1)
+		require.NoError(t, err)
+		require.Equal(t, "like this", texts[n].Text)
+		require.Equal(t, locator, texts[n].ReplyTo)
+		require.Equal(t, with, texts[n].Attached)
+	}
 }
 
 func notForUs(t *testing.T, b *bundle) {

@@ -135,10 +135,10 @@ func (x *exchange) answer(ctx context.Context, a channels.Answer) {
 	}
 }
 
-// settle responds with the end of a question of ours in its place, without buttons. It
+// settle responds with the end of a question of ours, or the next one, in its place. It
 // reports false where the platform has surely not taken it.
 func (x *exchange) settle(ctx context.Context, a channels.Answer) bool {
-	m := x.c.said(ctx, channels.Answer{Text: a.Settled})
+	m := x.c.said(ctx, channels.Answer{Text: a.Settled, Actions: a.Actions})
 	failed := x.respond(ctx, response{Type: discordgo.InteractionResponseUpdateMessage, Data: m.body()})
 	x.unanswered(ctx, failed)
 	return failed == nil || failed.Class != core.FailureRejected
@@ -146,7 +146,7 @@ func (x *exchange) settle(ctx context.Context, a channels.Answer) bool {
 
 // settleLate does the same after the acknowledgement, whose message is the clicked one.
 func (x *exchange) settleLate(ctx context.Context, a channels.Answer) *channels.Error {
-	body := x.c.said(ctx, channels.Answer{Text: a.Settled}).body()
+	body := x.c.said(ctx, channels.Answer{Text: a.Settled, Actions: a.Actions}).body()
 	return x.c.persist(ctx, answerPatience, func(ctx context.Context) *channels.Error {
 		_, failed := x.c.call(ctx, opAnswer, http.MethodPatch, "webhooks/"+x.c.appID+"/"+x.token+"/messages/@original", body, nil)
 		return failed

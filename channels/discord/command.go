@@ -18,6 +18,8 @@ const (
 	subApprove = "approve"
 	subDeny    = "deny"
 	subPending = "pending"
+	subMode    = "mode"
+	subRules   = "rules"
 	subLink    = "link"
 	subWhoami  = "whoami"
 )
@@ -55,7 +57,11 @@ func commandText(d interactionOf) string {
 // stays where the card is.
 func private(text string) bool {
 	word, _, _ := strings.Cut(text, " ")
-	return word == "/start" || word == "/"+subPending || word == "/"+subWhoami
+	switch word {
+	case "/start", "/" + subPending, "/" + subMode, "/" + subRules, "/" + subWhoami:
+		return true
+	}
+	return false
 }
 
 // Register tells the platform about /sayso. It replaces the command of that name and
@@ -93,6 +99,8 @@ func command() *discordgo.ApplicationCommand {
 				text("id", "The question's id", true), decision, text("fingerprint", "As the card shows it", true)),
 			sub(subDeny, "Deny a question", text("id", "The question's id", true), text("note", "What to do instead", false)),
 			sub(subPending, "List what waits for you"),
+			sub(subMode, "Show and change when an agent asks"),
+			sub(subRules, "List what an agent may do without asking, and take it back"),
 			sub(subLink, "Link this account to you", text("code", "The code that you were given", true)),
 			sub(subWhoami, "Show who you are here"),
 		},

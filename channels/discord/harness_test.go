@@ -122,7 +122,7 @@ func platform(s *fake.Server) channeltest.Platform {
 		},
 		AwaitReply: s.AwaitReply,
 		Type: func(w channeltest.Typed) (string, error) {
-			return s.Type(fake.Typed{User: w.Person, Address: w.Address, Text: w.Text, ReplyTo: w.ReplyTo})
+			return s.Type(fake.Typed{User: w.Person, Address: w.Address, Text: w.Text, ReplyTo: w.ReplyTo, Attached: w.Attached})
 		},
 		AnswerPrompt: func(_ context.Context, press, person, text string) error {
 			_, err := s.Submit(press, person, text, false)

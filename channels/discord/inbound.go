@@ -172,7 +172,7 @@ func (c *Channel) handleMessage(s *session, m *wireMessage) {
 	}()
 	text := channels.Text{
 		Account: c.ref, Actor: actor(m.Author, m.Webhook), Chat: address{user: m.Author.ID}.String(), Direct: true,
-		Text: m.Content, MessageID: at.String(),
+		Text: m.Content, MessageID: at.String(), Attached: len(m.Attachments)+len(m.Stickers) > 0,
 	}
 	if r := m.Reference; r != nil && r.Type == 0 && snowflake(r.Message) && m.Referenced != nil && m.Referenced.Author.ID == *c.botID.Load() {
 		text.ReplyTo = locator{channel: firstOf(r.Channel, m.ChannelID), message: r.Message}.String()

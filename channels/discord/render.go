@@ -40,18 +40,7 @@ const minBlock = 600
 // that cannot be encoded.
 func (c *Channel) Render(card presentation.Card) (channels.Rendered, error) {
 	m, whole := layout(card)
-	complete := card.Omitted == 0 && (whole || card.WholeShown)
-	actions := card.CutActions
-	if whole && card.Omitted == 0 {
-		actions = card.Actions
-	}
-	if card.Outcome != nil {
-		actions = nil
-	}
-	if !complete {
-		// Defence in depth: a card that did not show everything never allows.
-		actions = slices.DeleteFunc(slices.Clone(actions), func(a core.Action) bool { return a.Decision.Allows() })
-	}
+	actions, complete := card.Controls(whole)
 	components, keyID, err := c.buttons(actions)
 	if err != nil {
 		return channels.Rendered{}, err
@@ -216,6 +205,8 @@ const (
 
 func colour(card presentation.Card) int {
 	switch o := card.Outcome; {
+	case o != nil && o.Unknown: // Somebody should look.
+		return colourOutside
 	case o != nil && o.Allowed:
 		return colourAllowed
 	case o != nil && o.ByPerson:

@@ -373,7 +373,7 @@ func TestRegister(t *testing.T) {
 	for _, o := range got.Options {
 		names = append(names, o.Name)
 	}
-	require.Equal(t, []string{"approve", "deny", "pending", "link", "whoami"}, names)
+	require.Equal(t, []string{"approve", "deny", "pending", "mode", "rules", "link", "whoami"}, names)
 	require.Empty(t, s.Violations.List())
 	s.Script.Add(fakes.Fault{Kind: fakes.FaultServerError, Op: fakes.OpCheck})
 	require.Equal(t, core.FailureTemporary, failure(t, ch.Register(t.Context())).Class)

@@ -87,6 +87,8 @@ type wireMessage struct {
 	Type        int         `json:"type"`
 	Flags       int         `json:"flags"`
 	Components  []component `json:"components"`
+	Attachments []any       `json:"attachments"`
+	Stickers    []any       `json:"sticker_items"`
 	Reference   *struct {
 		Type    int    `json:"type"` // 1 is a forwarded copy.
 		Channel string `json:"channel_id"`

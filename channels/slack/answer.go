@@ -31,18 +31,19 @@ func (c *Channel) answer(ctx context.Context, p *payload, opened *opening, a cha
 		}
 		a.Text = dialogNoOpen
 	}
-	if a.Text == "" && opened != nil {
+	if a.Text == "" && a.Settled == "" && opened != nil {
 		a.Text = dialogNothing // Or it would stay empty on the screen.
 	}
-	if a.Text == "" {
+	if a.Text == "" && a.Settled == "" {
 		return
 	}
-	a.Text = speakable(a.Text)
+	a.Text, a.Settled = speakable(a.Text), speakable(a.Settled)
 	if id := opened.id(); id != "" && c.show(ctx, id, sayingView(presentation.PromptNoteTitle, a.Text)) {
 		return
 	}
 	switch {
 	case p.click != nil && a.Settled != "" && c.replace(ctx, p.click, a):
+	case a.Text == "":
 	case p.click != nil:
 		c.respond(ctx, "click", p.click.response, a)
 	case p.command != nil:
@@ -85,7 +86,8 @@ func (c *Channel) respond(ctx context.Context, kind, to string, a channels.Answe
 	}))
 }
 
-// replace answers a click on a question of ours by putting its end in its place. An
+// replace answers a click on a question of ours by putting its end, or the next one, in
+// its place. An
 // ephemeral message comes without a copy, but no card is one. It reports false where
 // the answer has to be given otherwise.
 func (c *Channel) replace(ctx context.Context, k *click, a channels.Answer) bool {
@@ -93,7 +95,7 @@ func (c *Channel) replace(ctx context.Context, k *click, a channels.Answer) bool
 	if !k.ephemeral && !asked.Proven() || !c.trusted(k.response) {
 		return false
 	}
-	m := c.content(ctx, channels.Answer{Text: a.Settled})
+	m := c.content(ctx, channels.Answer{Text: a.Settled, Actions: a.Actions})
 	failed := c.postResponse(ctx, k.response, slack.WebhookMessage{
 		Text: m.notice, Blocks: &slack.Blocks{BlockSet: m.all()}, ReplaceOriginal: true,
 	})

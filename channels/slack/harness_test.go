@@ -168,7 +168,7 @@ func platform(s *fake.Server) channeltest.Platform {
 			if command, ok := strings.CutPrefix(w.Text, "/"); ok {
 				return s.Command(w.Person, conversation(w.Address), command)
 			}
-			return s.Type(fake.Typed{User: w.Person, Channel: conversation(w.Address), Text: w.Text, ReplyTo: w.ReplyTo})
+			return s.Type(fake.Typed{User: w.Person, Channel: conversation(w.Address), Text: w.Text, ReplyTo: w.ReplyTo, Attached: w.Attached})
 		},
 		AnswerPrompt: func(ctx context.Context, press, person, text string) error {
 			_, err := s.AnswerDialog(ctx, press, person, text)

@@ -157,7 +157,7 @@ func (c *Channel) text(p *payload, who channels.Actor) (channels.Text, bool) {
 		if me == nil || who.ID == me.user || !placeRule.MatchString(k.channel) || !tsRule.MatchString(k.ts) {
 			return t, false
 		}
-		t.Text, t.MessageID = k.text, locator{channel: k.channel, ts: k.ts}.String()
+		t.Text, t.Attached, t.MessageID = k.text, k.attached, locator{channel: k.channel, ts: k.ts}.String()
 		t.Chat, t.Direct = who.ID, true
 		if tsRule.MatchString(k.thread) && k.thread != k.ts {
 			t.ReplyTo = locator{channel: k.channel, ts: k.thread}.String()
@@ -187,13 +187,13 @@ func typed(text string) string {
 func private(command string) bool {
 	word, _, _ := strings.Cut(command, " ")
 	switch strings.ToLower(word) {
-	case "/start", "/pending", "/whoami", "/help":
+	case "/start", "/pending", "/mode", "/rules", "/whoami", "/help":
 		return true
 	}
 	return false
 }
 
-var textCommand = regexp.MustCompile(`(^|[\s(“"])/(approve|deny|pending|whoami)\b`)
+var textCommand = regexp.MustCompile(`(^|[\s(“"])/(approve|deny|pending|mode|rules|whoami)\b`)
 
 // speakable words an answer so that people can follow it here: clients send nothing
 // that begins with a slash unless it is a command that an app registered.

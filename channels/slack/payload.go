@@ -75,6 +75,8 @@ type said struct {
 	ts      string
 	thread  string
 	text    string
+	// attached tells that a file came with it.
+	attached bool
 }
 
 var errUnreadable = errors.New("the payload is not in the platform's form")
@@ -248,6 +250,7 @@ func readEvent(raw []byte) (payload, error) {
 			Text     string `json:"text"`
 			TS       string `json:"ts"`
 			Thread   string `json:"thread_ts"`
+			Files    []any  `json:"files"`
 		} `json:"event"`
 	}
 	if err := json.Unmarshal(raw, &w); err != nil || w.Type != "event_callback" {
@@ -259,7 +262,10 @@ func readEvent(raw []byte) (payload, error) {
 	// edits, deletions and whatever else is told as a message with a subtype.
 	talk := e.Subtype == "" || e.Subtype == "file_share" || e.Subtype == "thread_broadcast"
 	if e.Type == "message" && e.Kind == "im" && talk && e.Bot == "" && e.User != "" && strings.TrimSpace(e.Text) != "" {
-		p.said = &said{channel: e.Channel, ts: e.TS, thread: e.Thread, text: unescape(e.Text)}
+		p.said = &said{
+			channel: e.Channel, ts: e.TS, thread: e.Thread, text: unescape(e.Text),
+			attached: e.Subtype == "file_share" || len(e.Files) > 0,
+		}
 	}
 	return p, nil
 }

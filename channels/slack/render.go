@@ -70,18 +70,7 @@ func (m *message) add(p *part) {
 // that cannot be encoded.
 func (c *Channel) Render(card presentation.Card) (channels.Rendered, error) {
 	m, whole := layout(card)
-	complete := card.Omitted == 0 && (whole || card.WholeShown)
-	actions := card.CutActions
-	if whole && card.Omitted == 0 {
-		actions = card.Actions
-	}
-	if card.Outcome != nil {
-		actions = nil
-	}
-	if !complete {
-		// Defence in depth: a card that did not show everything never allows.
-		actions = slices.DeleteFunc(slices.Clone(actions), func(a core.Action) bool { return a.Decision.Allows() })
-	}
+	actions, complete := card.Controls(whole)
 	buttons, keyID, err := c.buttons(actions)
 	if err != nil {
 		return channels.Rendered{}, err

@@ -45,16 +45,14 @@ func (c *Channel) answerClick(ctx context.Context, queryID string, a channels.An
 	c.unanswered(ctx, "click", failed)
 }
 
-// settle makes a question of ours show how it ended, without its buttons.
-func (c *Channel) settle(ctx context.Context, where, text string) {
+// settle makes a question of ours show how it ended, or the next one, in the place of its
+// own text and buttons.
+func (c *Channel) settle(ctx context.Context, where string, a channels.Answer) {
 	l, err := parseLocator(opEdit, where)
 	if err != nil {
 		return // The platform's own words make one that can be read.
 	}
-	var b builder
-	text, _ = cut(clean(text), maxText)
-	b.prose(text, "")
-	m := message{text: b.text.String(), entities: b.entities}
+	m := c.said(ctx, a.Settled, a.Actions)
 	c.unanswered(ctx, "question", c.persist(ctx, func() *channels.Error {
 		refused, failed := c.edit(ctx, l, m)
 		if refused.names([]string{notModified}) || refused.names(retiredWords) {
@@ -88,15 +86,7 @@ func (c *Channel) answerText(ctx context.Context, where spot, a channels.Answer)
 	if a.Text == "" {
 		return
 	}
-	var b builder
-	text, _ := cut(clean(a.Text), maxText)
-	b.prose(text, "")
-	m := message{text: b.text.String(), entities: b.entities}
-	k, _, err := c.buttons(a.Actions)
-	if err != nil {
-		c.log.LogAttrs(ctx, slog.LevelError, "answer has a button that cannot be made")
-	}
-	m.keyboard = k
+	m := c.said(ctx, a.Text, a.Actions)
 	failed := c.persist(ctx, func() *channels.Error {
 		if _, err := c.send(ctx, where.to, m, where.reply); err != nil {
 			return asError(err)
@@ -104,6 +94,20 @@ func (c *Channel) answerText(ctx context.Context, where spot, a channels.Answer)
 		return nil
 	})
 	c.unanswered(ctx, "text", failed)
+}
+
+// said lays a text of ours out with its buttons.
+func (c *Channel) said(ctx context.Context, text string, actions []core.Action) message {
+	var b builder
+	text, _ = cut(clean(text), maxText)
+	b.prose(text, "")
+	m := message{text: b.text.String(), entities: b.entities}
+	k, _, err := c.buttons(actions)
+	if err != nil {
+		c.log.LogAttrs(ctx, slog.LevelError, "answer has a button that cannot be made")
+	}
+	m.keyboard = k
+	return m
 }
 
 func (c *Channel) unanswered(ctx context.Context, kind string, failed *channels.Error) {

@@ -142,7 +142,7 @@ func platform(t *testing.T, s *fake.Server, answered map[string]bool) channeltes
 		AwaitReply: s.AwaitReply,
 		Type: func(w channeltest.Typed) (string, error) {
 			chat, thread := split(t, w.Address)
-			return s.Type(fake.Typed{User: id(t, w.Person), Chat: chat, Thread: thread, Text: w.Text, ReplyTo: w.ReplyTo})
+			return s.Type(fake.Typed{User: id(t, w.Person), Chat: chat, Thread: thread, Text: w.Text, ReplyTo: w.ReplyTo, Attached: w.Attached})
 		},
 		AnswerPrompt: func(ctx context.Context, _, person, text string) error {
 			m, err := s.AwaitMessage(ctx, func(m fakes.Message) bool { return m.Asks && !m.Deleted && !answered[m.Locator] })

@@ -83,9 +83,13 @@ func (c *Channel) handleClick(ctx context.Context, in channels.Inbound, id int64
 	if answer.Prompt != nil && !c.ask(ctx, in, where, q.From, answer.Prompt) {
 		answer.Text, answer.Alert = answerNoPrompt, true
 	}
+	if len(answer.Actions) > 0 && answer.Settled == "" { // An answer to a query has no buttons.
+		c.answerText(ctx, where, answer)
+		answer.Text = ""
+	}
 	c.answerClick(ctx, q.ID, answer)
 	if answer.Settled != "" && click.Proven() {
-		c.settle(ctx, click.Message, answer.Settled)
+		c.settle(ctx, click.Message, answer)
 	}
 }
 
@@ -199,8 +203,8 @@ func (c *Channel) text(m *models.Message) (channels.Text, bool) {
 		t.ReplyTo = locator{chat: m.Chat.ID, message: r.ID}.String()
 	}
 	raw := m.Text
-	if raw == "" {
-		raw = m.Caption
+	if raw == "" { // Of a picture, a file, a voice.
+		raw, t.Attached = m.Caption, true
 	}
 	command, isCommand, ours := c.command(raw)
 	t.Text = command

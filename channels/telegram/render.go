@@ -1,7 +1,6 @@
 package telegram
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/go-telegram/bot/models"
@@ -44,18 +43,7 @@ const noCut = maxText
 // action that cannot be encoded.
 func (c *Channel) Render(card presentation.Card) (channels.Rendered, error) {
 	m, whole := layout(card)
-	complete := card.Omitted == 0 && (whole || card.WholeShown)
-	actions := card.CutActions
-	if whole && card.Omitted == 0 {
-		actions = card.Actions
-	}
-	if card.Outcome != nil {
-		actions = nil
-	}
-	if !complete {
-		// Defence in depth: a card that did not show everything never allows.
-		actions = slices.DeleteFunc(slices.Clone(actions), func(a core.Action) bool { return a.Decision.Allows() })
-	}
+	actions, complete := card.Controls(whole)
 	k, keyID, err := c.buttons(actions)
 	if err != nil {
 		return channels.Rendered{}, err

@@ -39,10 +39,11 @@ func (s *Server) Message(locator string) (fakes.Message, bool) {
 	return m.view(), true
 }
 
-// AwaitMessage waits for a message of the bot that fits: a new one, or an edit.
+// AwaitMessage waits for a message of the bot that fits, also one that one person alone
+// sees: a new one, or an edit.
 func (s *Server) AwaitMessage(ctx context.Context, fits func(fakes.Message) bool) (fakes.Message, error) {
 	return fakes.Await(ctx, &s.signal, func() (fakes.Message, bool) {
-		for _, m := range s.Messages() {
+		for _, m := range s.list(func(*message) bool { return true }) {
 			if fits(m) {
 				return m, true
 			}

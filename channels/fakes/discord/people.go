@@ -112,6 +112,8 @@ type Typed struct {
 	Address string
 	Text    string
 	ReplyTo string // Locator; "" for none.
+	// Attached sends a file with it.
+	Attached bool
 }
 
 // Type writes a message and returns its locator. The bot hears of it only with the
@@ -136,6 +138,9 @@ func (s *Server) Type(t Typed) (string, error) {
 	}
 	w := s.wire(m)
 	w.GuildID = c.guild
+	if t.Attached {
+		w.Attachments = []wireAttachment{{ID: s.newID(), Filename: "picture.png", Size: 9}}
+	}
 	s.dispatch("MESSAGE_CREATE", w, func(g *gatewaySession) bool { return g.intents&intent != 0 })
 	return m.locator(), nil
 }

@@ -70,21 +70,28 @@ type wireButton struct {
 
 // wireMessage is a message as the platform tells of it.
 type wireMessage struct {
-	ID            string         `json:"id"`
-	ChannelID     string         `json:"channel_id"`
-	GuildID       string         `json:"guild_id,omitempty"`
-	Type          int            `json:"type"`
-	Author        wireUser       `json:"author"`
-	ApplicationID string         `json:"application_id,omitempty"`
-	WebhookID     string         `json:"webhook_id,omitempty"`
-	Content       string         `json:"content"`
-	Embeds        []wireEmbed    `json:"embeds"`
-	Components    []wireRow      `json:"components"`
-	Flags         int            `json:"flags"`
-	Timestamp     string         `json:"timestamp"`
-	Nonce         string         `json:"nonce,omitempty"`
-	Reference     *wireReference `json:"message_reference,omitempty"`
-	Referenced    *wireMessage   `json:"referenced_message,omitempty"`
+	ID            string           `json:"id"`
+	ChannelID     string           `json:"channel_id"`
+	GuildID       string           `json:"guild_id,omitempty"`
+	Type          int              `json:"type"`
+	Author        wireUser         `json:"author"`
+	ApplicationID string           `json:"application_id,omitempty"`
+	WebhookID     string           `json:"webhook_id,omitempty"`
+	Content       string           `json:"content"`
+	Embeds        []wireEmbed      `json:"embeds"`
+	Components    []wireRow        `json:"components"`
+	Attachments   []wireAttachment `json:"attachments,omitempty"`
+	Flags         int              `json:"flags"`
+	Timestamp     string           `json:"timestamp"`
+	Nonce         string           `json:"nonce,omitempty"`
+	Reference     *wireReference   `json:"message_reference,omitempty"`
+	Referenced    *wireMessage     `json:"referenced_message,omitempty"`
+}
+
+type wireAttachment struct {
+	ID       string `json:"id"`
+	Filename string `json:"filename"`
+	Size     int    `json:"size"`
 }
 
 type wireInteraction struct {

@@ -145,6 +145,8 @@ type Typed struct {
 	ReplyTo string // Locator of the message below which it is written; "" for none.
 	Subtype string // Of an unusual message.
 	Bot     bool   // Another app wrote it.
+	// Attached sends a file with it.
+	Attached bool
 }
 
 // Type writes a message and returns its locator. The app hears of it only in direct
@@ -168,6 +170,9 @@ func (s *Server) Type(t Typed) (string, error) {
 	event["channel"], event["channel_type"], event["event_ts"] = c.id, "im", m.ts
 	if t.Subtype != "" {
 		event["subtype"] = t.Subtype
+	}
+	if t.Attached {
+		event["subtype"], event["files"] = "file_share", []map[string]any{{"id": "F0PICTURE", "name": "picture.png"}}
 	}
 	if t.Bot {
 		event["bot_id"] = "B0OTHER01"
@@ -308,10 +313,10 @@ func (s *Server) serveResponse(w http.ResponseWriter, r *http.Request) {
 		i.clicked.edits++
 		i.clicked.history = append(i.clicked.history, shown(body.Text, body.Blocks))
 	}
-	if i.command {
+	if i.command || !replaces && hasButtons(body.Blocks) { // Others pass without being pressed.
 		s.messages = append(s.messages, &message{
 			conversation: i.place, ts: s.ts(), user: BotUser, text: body.Text, blocks: body.Blocks,
-			history: []string{shown(body.Text, body.Blocks)}, ephemeral: true, answers: i.id,
+			history: []string{shown(body.Text, body.Blocks)}, ephemeral: true, answers: i.answers(),
 		})
 	}
 	if p := pings(body.Text, body.Blocks); len(p) > 0 {
@@ -325,4 +330,16 @@ func (s *Server) serveResponse(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write([]byte("ok"))
 	}
 	s.signal.Notify()
+}
+
+func hasButtons(blocks []block) bool {
+	return slices.ContainsFunc(blocks, func(b block) bool { return b.Type == "actions" && len(b.Elements) > 0 })
+}
+
+// answers is the id of the typed command that is answered; "" for a click.
+func (i *interaction) answers() string {
+	if i.command {
+		return i.id
+	}
+	return ""
 }

@@ -201,6 +201,7 @@ type Typed struct {
 	ReplyTo   string // "<chat>:<message>"; "" for none.
 	Anonymous bool   // As the anonymous admin of the group.
 	Channel   int64  // On behalf of this channel.
+	Attached  bool   // With a file, whose caption the text is.
 }
 
 // Type writes a message and returns its locator. The bot sees it where privacy
@@ -225,6 +226,9 @@ func (s *Server) Type(t Typed) (string, error) {
 		if m.replyTo = s.at(t.ReplyTo); m.replyTo == nil {
 			return "", errNoMessage
 		}
+	}
+	if t.Attached {
+		m.document = &upload{name: "picture.png", data: []byte("a picture")}
 	}
 	s.add(m)
 	if strings.HasPrefix(t.Text, "/") {

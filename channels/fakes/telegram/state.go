@@ -57,6 +57,7 @@ func (m *message) wire() *wireMessage {
 		w.ReplyTo.ReplyTo = nil // Replies are told one level deep.
 	}
 	if m.document != nil {
+		w.Text, w.Caption, w.Entities = "", m.text, nil
 		w.Document = &wireDocument{FileID: "file-" + formatID(int64(m.id)), UniqueID: "u" + formatID(int64(m.id)), FileName: m.document.name, FileSize: len(m.document.data)}
 	}
 	return w

@@ -105,6 +105,7 @@ type wireMessage struct {
 	ForwardOrigin  *wireOrigin   `json:"forward_origin,omitempty"`
 	ReplyTo        *wireMessage  `json:"reply_to_message,omitempty"`
 	Text           string        `json:"text,omitempty"`
+	Caption        string        `json:"caption,omitempty"` // Instead of a text, of what has a file.
 	Entities       []wireEntity  `json:"entities,omitempty"`
 	Document       *wireDocument `json:"document,omitempty"`
 	Markup         *wireMarkup   `json:"reply_markup,omitempty"`

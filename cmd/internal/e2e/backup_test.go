@@ -80,7 +80,7 @@ func TestRestoredBackupTellsEveryCard(t *testing.T) {
 
 	w.becomes(openCard, "a backup was restored")
 	w.becomes(unusedCard, "a backup was restored")
-	w.becomes(usedCard, "It may or may not have happened.")
+	w.becomes(usedCard, "May have happened: allowed once")
 	require.Equal(t, core.ReasonStorageRestored, w.record(open).Reason)
 	require.Equal(t, core.ExecutionVoided, w.record(unused).Execution)
 	require.Equal(t, core.ExecutionUnknown, w.record(used).Execution)
