@@ -1,12 +1,15 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/mattn/go-isatty"
@@ -41,6 +44,7 @@ func newServe(c *connection) *cobra.Command {
 			}
 			return app.Run(cmd.Context(), app.Options{
 				Config: cfg, Logger: newLogger(c.env.stderr, cfg.Log), Now: time.Now, Migrate: migrate,
+				Reload:  c.hangUps(cmd.Context()),
 				OnReady: func(r app.Ready) { c.greet(r) },
 			})
 		},
@@ -53,6 +57,18 @@ func newServe(c *connection) *cobra.Command {
 	f.StringVar(&publicURL, "public-url", "", "trusted origin of links")
 	f.StringVar(&level, "log-level", "", "debug, info, warn or error")
 	return cmd
+}
+
+// hangUps are the signals that tell a service to look at its policy files. On a terminal
+// the same signal says that the terminal has gone, and ends the service as always.
+func (c *connection) hangUps(ctx context.Context) <-chan os.Signal {
+	if f, ok := c.env.stdin.(*os.File); !ok || isTerminalFile(f) {
+		return nil
+	}
+	told := make(chan os.Signal, 1)
+	signal.Notify(told, syscall.SIGHUP)
+	context.AfterFunc(ctx, func() { signal.Stop(told) })
+	return told
 }
 
 func set(field *string, value string) {

@@ -22,6 +22,7 @@ import (
 	"github.com/saysohq/sayso/core/people"
 	"github.com/saysohq/sayso/core/people/keyring"
 	"github.com/saysohq/sayso/core/policy"
+	"github.com/saysohq/sayso/core/policy/inforce"
 	"github.com/saysohq/sayso/core/redact"
 	"github.com/saysohq/sayso/core/settings"
 	"github.com/saysohq/sayso/deliveries"
@@ -40,10 +41,14 @@ type parts struct {
 	seen     *doctor.Seen
 	worker   *deliveries.Worker
 	gateway  *gateway.Gateway
-	channels []channels.Channel
-	jobs     *leases.Runner
-	sequence func(context.Context) error // Numbers events; nil where the store does.
-	presence func(context.Context) error // Shows the other replicas that the worker lives.
+	policy   *inforce.Keeper
+	judge    approvals.Evaluator // What the service asks.
+	// evaluator is the same, for whoever wants to know why.
+	evaluator *policy.Evaluator
+	channels  []channels.Channel
+	jobs      *leases.Runner
+	sequence  func(context.Context) error // Numbers events; nil where the store does.
+	presence  func(context.Context) error // Shows the other replicas that the worker lives.
 }
 
 // builder holds what several parts are made of.
@@ -87,6 +92,9 @@ func build(ctx context.Context, o Options, store *storage) (*parts, error) {
 	if err := b.registry.Register(newBacklog(store, o.Now, o.Logger.With("part", "metrics"))); err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
+	if err := b.buildPolicy(ctx, p); err != nil {
+		return nil, err
+	}
 	b.buildService(p)
 	b.buildSettings(p)
 	b.buildSequencer(p)
@@ -113,7 +121,7 @@ func (b *builder) planner() *deliveries.Planner {
 
 func (b *builder) buildService(p *parts) {
 	p.service = approvals.New(approvals.Config{MaxPending: b.Config.Limits.Pending}, approvals.Deps{
-		Jobs: b.jobs, Store: b.store, Owners: b.store, People: b.store, Evaluator: policy.AskAlways{},
+		Jobs: b.jobs, Store: b.store, Owners: b.store, People: b.store, Evaluator: p.judge,
 		Describer: b.redactor, Planner: b.planner(), Publisher: b.bus, Hints: b.bus,
 		Observer: b.counted.observer, Logger: b.Logger.With("part", "approvals"), NewID: newID,
 	})
@@ -124,7 +132,7 @@ func (b *builder) buildSettings(p *parts) {
 	p.settings = settings.New(settings.Deps{
 		Agents: b.store, Lives: b.store, Rules: b.store, Declines: b.store, Approvals: b.store, Owners: b.store, Clock: b.store,
 		Publisher: b.bus, Text: b.redactor, NewID: newID, Logger: b.Logger.With("part", "settings"),
-		TerminalLoosens: b.Config.CLIAllow,
+		TerminalLoosens: b.Config.CLIAllow, DefaultMode: func() policy.Mode { return p.policy.Current().DefaultMode() },
 	})
 }
 
@@ -178,7 +186,7 @@ func (b *builder) buildEdge(ctx context.Context, p *parts, ring *keyring.Ring) e
 		CLIAllow: b.Config.CLIAllow, OpenMetrics: b.Config.OpenMetrics,
 	}, gateway.Deps{
 		Approvals: p.service, Ledger: b.store.ledger, People: p.people, Authenticator: p.people, Clock: b.store,
-		Views: views, AgentText: presentation.AgentText, Ready: b.ready,
+		Views: views, AgentText: presentation.AgentText, Ready: b.ready(p),
 		ChatLinks: p.chatLinks, Doctor: b.doctor(p),
 		Metrics: promhttp.HandlerFor(b.registry, promhttp.HandlerOpts{}),
 		Logger:  b.Logger.With("part", "http"), Now: b.Now,
@@ -231,10 +239,15 @@ func derive(secret []byte, use string) ([]byte, error) {
 	return key, nil
 }
 
-// ready reports what keeps this process from serving.
-func (b *builder) ready(ctx context.Context) error {
-	_, err := b.store.Now(ctx)
-	return err
+// ready reports what keeps this process from serving: a store that it does not reach,
+// and policy files that are not those in force.
+func (b *builder) ready(p *parts) func(ctx context.Context) error {
+	return func(ctx context.Context) error {
+		if _, err := b.store.Now(ctx); err != nil {
+			return err
+		}
+		return p.policy.Ready(ctx)
+	}
 }
 
 // name is a person's display name for a card; "" where there is none to show.

@@ -9,6 +9,9 @@
 // and with the secret key that opens the keys in the database; it is ready while it
 // reaches the database, whatever Redis does.
 //
+// Policy files are read in build, so that bad ones stop the start, and watched from then
+// on. A process whose files are not those in force in the deployment is not ready.
+//
 // Run builds in order and stops in the opposite one. A stop first ends the edges
 // (HTTP drains, the messengers finish the updates under way), then the workers
 // (which release their leases), then the bus and the store: whatever is acknowledged

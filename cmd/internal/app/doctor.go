@@ -27,7 +27,7 @@ func (b *builder) doctor(p *parts) *doctor.Doctor {
 	return doctor.New(doctor.Deps{
 		Channels: p.channels, Seen: p.seen, People: b.store, Prompts: b.store, Routes: b.store.ledger, Clock: b.store,
 		NewID: newID, Logger: b.Logger.With("part", "doctor"), Shared: b.store.shared,
-		Turn: b.held.turn,
+		Turn: b.held.turn, Service: func() []api.Finding { return []api.Finding{policyFinding(p.policy.Status())} },
 	})
 }
 
@@ -35,7 +35,7 @@ func (b *builder) doctor(p *parts) *doctor.Doctor {
 // folder and asks the platforms, with fix also mending what they let us mend. It opens
 // no database, sends no card and receives nothing.
 func Examine(ctx context.Context, o Options, fix bool) ([]api.Finding, error) {
-	found := []api.Finding{examineFolder(o.Config.Data)}
+	found := []api.Finding{examineFolder(o.Config.Data), examinePolicy(o.Config.Policy)}
 	b := &builder{Options: o}
 	var accounts []channels.Channel
 	for _, make := range []func(*callbacks.Codec) ([]channels.Channel, error){b.telegram, b.slack, b.discord} {

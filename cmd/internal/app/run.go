@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -30,6 +31,8 @@ type Options struct {
 	// Budgets stand in for the platforms' own, for a fake server that counts
 	// otherwise; nil takes those, and the configuration may switch them off.
 	Budgets map[core.Surface]deliveries.Budget
+	// Reload makes the service look at its policy files, at each signal; nil for never.
+	Reload <-chan os.Signal
 	// OnReady is called once, when the service answers. It must not block.
 	OnReady func(Ready)
 
@@ -137,6 +140,7 @@ func (p *parts) run(ctx context.Context, o Options, listener net.Listener, admin
 	work.Go(func() error { return p.service.Run(failedWork) })
 	work.Go(func() error { return p.worker.Run(failedWork) })
 	work.Go(func() error { return p.jobs.Run(failedWork) })
+	work.Go(func() error { return quiet(failedWork, p.policy.Run(failedWork)) })
 	if p.sequence != nil {
 		work.Go(func() error { return p.sequence(failedWork) })
 	}
@@ -147,6 +151,7 @@ func (p *parts) run(ctx context.Context, o Options, listener net.Listener, admin
 		edges.Go(func() error { return supervise(edgeCtx, o.Logger, c, p.seen.Inbound(p.pipeline), p.seen) })
 	}
 	edges.Go(func() error { return tidy(edgeCtx) })
+	edges.Go(func() error { return reload(edgeCtx, o.Reload, p.policy) })
 	edges.Go(func() error { // A worker that fails ends the edges too.
 		select {
 		case <-failedWork.Done():

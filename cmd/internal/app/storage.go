@@ -34,6 +34,8 @@ type record interface {
 	core.AgentLives
 	core.Rules
 	core.Declines
+	core.Policies
+	core.PolicyTables
 }
 
 // keeper hands out single-holder jobs, and takes over from workers that have gone.

@@ -35,6 +35,7 @@ type Config struct {
 	Redis    Redis      `koanf:"redis"`
 	Log      Log        `koanf:"log"`
 	Limits   Limits     `koanf:"limits"`
+	Policy   Policy     `koanf:"policy"`
 	Telegram []Telegram `koanf:"telegram"`
 	Slack    []Slack    `koanf:"slack"`
 	Discord  []Discord  `koanf:"discord"`
@@ -56,6 +57,18 @@ type Limits struct {
 	RequestsPerS  float64 `koanf:"requests_per_s"` // Sustained requests per second and runtime, on each replica.
 	RequestsBurst int     `koanf:"requests_burst"`
 }
+
+// Policy names the files that say what asks. Without any the starter table alone does.
+// What stands in them is read when the service starts, and whenever they change.
+type Policy struct {
+	// Tables are the operator's, each laid over those before it and all over the starter.
+	Tables []string `koanf:"tables"`
+	// Organisation is the file that no table loosens; "" for none.
+	Organisation string `koanf:"organisation"`
+}
+
+// maxTables is far above what anybody writes; a folder full of them is a mistake.
+const maxTables = 100
 
 // Telegram is one bot.
 type Telegram struct {

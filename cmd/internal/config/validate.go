@@ -50,7 +50,7 @@ func (c *Config) resolveSecrets() error {
 
 // Validate returns every fault, joined.
 func (c *Config) Validate() error {
-	return errors.Join(c.validateAddress(), c.validatePublicURL(), c.validateRest(), c.validateFleet(), c.validateTelegram(), c.validateSlack(), c.validateDiscord(), c.validateRoutes())
+	return errors.Join(c.validateAddress(), c.validatePublicURL(), c.validateRest(), c.validateFleet(), c.validatePolicy(), c.validateTelegram(), c.validateSlack(), c.validateDiscord(), c.validateRoutes())
 }
 
 func (c *Config) validateAddress() error {
@@ -106,6 +106,25 @@ func (c *Config) validateRest() error {
 	}
 	if c.Limits.Pending < 1 || c.Limits.RequestsPerS <= 0 || c.Limits.RequestsBurst < 1 {
 		faults = append(faults, errors.New("limits: must be above zero"))
+	}
+	return errors.Join(faults...)
+}
+
+// validatePolicy looks at the names of the files; what is in them is the policy's.
+func (c *Config) validatePolicy() error {
+	var faults []error
+	if len(c.Policy.Tables) > maxTables {
+		faults = append(faults, fmt.Errorf("policy.tables: must be at most %d files", maxTables))
+	}
+	seen := map[string]bool{c.Policy.Organisation: true}
+	for i, path := range c.Policy.Tables {
+		switch {
+		case path == "":
+			faults = append(faults, fmt.Errorf("policy.tables[%d]: must be the path of a file", i))
+		case seen[path]:
+			faults = append(faults, fmt.Errorf("policy.tables[%d]: is listed already", i))
+		}
+		seen[path] = true
 	}
 	return errors.Join(faults...)
 }

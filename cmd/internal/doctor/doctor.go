@@ -30,7 +30,7 @@ type People interface {
 	IdentitiesOf(ctx context.Context, principalIDs ...string) ([]core.Identity, error)
 }
 
-// Deps are what the doctor is made of; all of it is required but Shared and Turn.
+// Deps are what the doctor is made of; all of it is required but Shared, Turn and Service.
 type Deps struct {
 	Channels []channels.Channel
 	Seen     *Seen
@@ -46,6 +46,8 @@ type Deps struct {
 	// Turn reports whether replicas take turns to hear from an account, and whether it
 	// is this one's. Nil: they do not, all of them hear.
 	Turn func(ref core.AccountRef) (taken, ours bool)
+	// Service examines what is no account; nil where there is nothing more.
+	Service func() []api.Finding
 }
 
 // Doctor examines the accounts that this process holds. It implements gateway.Doctor
@@ -85,7 +87,11 @@ func (d *Doctor) Examine(ctx context.Context, e api.Examine) (api.Examination, e
 	}
 	x := &examination{id: d.deps.NewID(), cards: map[int]card{}}
 	x.findings = append(x.findings,
-		api.Finding{Check: CheckService, Verdict: api.HealthOK, Detail: "it runs"}, Configured(len(d.deps.Channels)))
+		api.Finding{Check: CheckService, Verdict: api.HealthOK, Detail: "it runs"})
+	if d.deps.Service != nil {
+		x.findings = append(x.findings, d.deps.Service()...)
+	}
+	x.findings = append(x.findings, Configured(len(d.deps.Channels)))
 	found := d.accounts(ctx, e.Fix)
 	sent := d.sendCards(ctx, links)
 	for _, c := range d.deps.Channels {
