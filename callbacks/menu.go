@@ -123,40 +123,11 @@ func (t *turn) chosen(ctx context.Context, c *core.Choice) (menu, error) {
 	return menu{}, core.Invalid("choice", "is not one that is known here")
 }
 
-// recentAgents is how many of the newest questions are looked at for agents that asked
-// and that nobody has set anything for yet.
-const recentAgents = 200
-
-// agents lists the agents that the person may look at: those that something was set for,
-// and those that asked lately.
+// agents lists the agents that the person may look at, by name and runtime.
 func (t *turn) agents(ctx context.Context) ([]settings.AgentView, error) {
 	all, err := t.deps.Settings.Agents(ctx, t.caller())
 	if err != nil {
 		return nil, fmt.Errorf("list agents: %w", err)
-	}
-	page, err := t.deps.Reader.List(ctx, t.caller(), core.ListQuery{Limit: recentAgents})
-	if err != nil {
-		return nil, fmt.Errorf("list approvals: %w", err)
-	}
-	type name struct{ runtime, agent string }
-	known := map[name]bool{}
-	for i := range all {
-		known[name{all[i].Runtime, all[i].Name}] = true
-	}
-	for i := range page.Approvals {
-		n := name{page.Approvals[i].Runtime, page.Approvals[i].Agent}
-		if known[n] {
-			continue
-		}
-		known[n] = true
-		a, err := t.deps.Settings.Agent(ctx, t.caller(), n.runtime, n.agent)
-		switch {
-		case errors.Is(err, core.ErrNotFound): // They may see the question; the agent is not theirs.
-		case err != nil:
-			return nil, fmt.Errorf("read agent: %w", err)
-		default:
-			all = append(all, a)
-		}
 	}
 	slices.SortFunc(all, func(a, b settings.AgentView) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Runtime, b.Runtime))
@@ -218,6 +189,6 @@ func pageOf[T any](list []T, skip *int) (page []T, more bool) {
 func (t *turn) named(a *settings.AgentView) presentation.MenuAgent {
 	return presentation.MenuAgent{
 		Runtime: a.Runtime, Name: t.deps.Texts.Text(a.Name, maxShown), Mode: string(a.InForce),
-		Default: a.Default, Rules: a.Rules, May: t.person.Role != core.RoleViewer,
+		Default: a.Default, Paused: a.PausedAt != 0, Rules: a.Rules, May: t.person.Role != core.RoleViewer,
 	}
 }

@@ -22,12 +22,11 @@ var claude = core.Agent{Runtime: "laptop", Name: "Claude"}
 // them.
 func TestMode_ShowsAndChanges(t *testing.T) {
 	t.Parallel()
-	w, d := newDesk(t)
+	w, d := newDesk(t, claude)
 	shown := typed(t, w, "4711", "/mode")
 	require.Equal(t, "Claude on laptop has the mode “Before anything outside” (the default). "+
 		"Asks before it reaches out, spends or deletes.\nWhat should it ask about?", shown.Text)
-	require.Equal(t, []string{"Before everything", "Only money and deletes", "Rules (0)", "Back", "Close"}, labels(shown),
-		"an agent that has only asked so far is there too")
+	require.Equal(t, []string{"Before everything", "Only money and deletes", "Rules (0)", "Back", "Close"}, labels(shown))
 	require.Zero(t, d.sets, "looking changes nothing")
 
 	set := w.pick(t, "4711", shown, "Only money and deletes")
@@ -39,6 +38,8 @@ func TestMode_ShowsAndChanges(t *testing.T) {
 	require.Equal(t, presentation.AnswerPromptGone, w.pick(t, "4711", shown, "Only money and deletes").Settled)
 	require.Equal(t, 1, d.sets)
 
+	d.agents[0].PausedAt = asked
+	require.Contains(t, typed(t, w, "4711", "/mode").Text, " It is paused: what was allowed waits until somebody resumes it.")
 	back := w.pick(t, "4711", typed(t, w, "4711", "/mode"), "The default")
 	require.Contains(t, back.Settled, "now has the default mode again, “Before anything outside”")
 	require.Empty(t, d.agents[0].Mode)
@@ -201,8 +202,6 @@ func TestMenus_Faults(t *testing.T) {
 	require.Equal(t, presentation.AnswerNotRecorded, typed(t, w, "4711", "/rules").Text)
 	w.onPrompt = nil
 	menu := typed(t, w, "4711", "/rules")
-	w.onList = core.ErrUnavailable
-	require.Equal(t, presentation.AnswerNotRecorded, typed(t, w, "4711", "/mode").Text)
 	require.Equal(t, presentation.AnswerMenuClose, w.pick(t, "4711", menu, "Close").Settled)
 	for _, secret := range []string{"Claude", "ann@example.com"} {
 		require.NotContains(t, w.log.String(), secret)
@@ -215,7 +214,6 @@ func TestMenus_HostileNames(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		w, d := newDesk(t)
-		w.approvals = map[string]core.Approval{}
 		for i := range rapid.IntRange(2, 12).Draw(rt, "agents") {
 			name := rapid.OneOf(rapid.SampledFrom([]string{"Close", "Back", "@everyone", "</b>", "*x*", ""}), rapid.StringN(0, 120, core.MaxShortText)).Draw(rt, "name")
 			d.agents = append(d.agents, core.Agent{Runtime: fmt.Sprintf("r%d", i), Name: name})

@@ -63,7 +63,7 @@ type Outcomes interface {
 // Settings is what people set for agents; settings.Service is one. Every method answers
 // core.ErrNotFound for what is not the caller's, too.
 type Settings interface {
-	// Agents lists the agents that something was set for, and that the caller may see.
+	// Agents lists the agents that the caller may see.
 	Agents(ctx context.Context, c core.Caller) ([]settings.AgentView, error)
 	// Agent reads one.
 	Agent(ctx context.Context, c core.Caller, runtime, agent string) (settings.AgentView, error)

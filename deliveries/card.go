@@ -22,11 +22,25 @@ func (w *Worker) placed(ctx context.Context, a *core.Approval, d *core.Delivery,
 	if err != nil && !errors.Is(err, core.ErrNotFound) {
 		return core.Detail{}, presentation.Place{}, err
 	}
-	return detail, presentation.Place{
+	at := presentation.Place{
 		Now: now, Zone: w.cfg.Zone, PublicURL: w.cfg.PublicURL,
 		Delivery: d.ID, Person: d.PersonID, WholeShown: whole && detail.Omitted == 0,
-		Requester: w.requester(ctx, a),
-	}, nil
+		Requester: w.requester(ctx, a), Listens: w.listens(ctx, a),
+	}
+	if w.cfg.Sticky != nil {
+		at.Sticky = core.Millis(w.cfg.Sticky().Milliseconds())
+	}
+	return detail, at, nil
+}
+
+// listens reports whether a runtime would hear that somebody asks for a new request. It
+// is read for the few cards that could offer that; where it cannot be read they do not.
+func (w *Worker) listens(ctx context.Context, a *core.Approval) bool {
+	if w.deps.Listeners == nil || !a.AskableAgain() {
+		return false
+	}
+	hears, err := w.deps.Listeners.Listens(ctx, a)
+	return err == nil && hears
 }
 
 // requester is the display name of whom the runtime asks for; a name that cannot

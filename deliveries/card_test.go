@@ -1,6 +1,7 @@
 package deliveries_test
 
 import (
+	"context"
 	"log/slog"
 	"testing"
 	"time"
@@ -53,4 +54,56 @@ func TestFinalCard(t *testing.T) {
 	lay = func(core.Approval, core.Detail, presentation.Place) presentation.Card { panic("a bug") }
 	_, err = w.FinalCard(t.Context(), a, d)
 	require.Error(t, err)
+}
+
+type listeners struct {
+	hears bool
+	err   error
+	asked int
+}
+
+func (l *listeners) Listens(context.Context, *core.Approval) (bool, error) {
+	l.asked++
+	return l.hears, l.err
+}
+
+// R86, K34: what a card of an outcome can offer depends on who listens and on the policy in
+// force; where that cannot be read it offers less.
+func TestFinalCard_WhatItOffers(t *testing.T) {
+	t.Parallel()
+	store := newMemory(local.New())
+	store.ask("a", to("d", "x"))
+	store.end("a", core.StatusDenied, core.ReasonUser)
+	m, err := deliveries.NewMetrics(prometheus.NewRegistry(), core.SurfaceTelegram)
+	require.NoError(t, err)
+	var sticky time.Duration
+	hears := &listeners{hears: true}
+	w := deliveries.New(deliveries.Config{Name: "w", Sticky: func() time.Duration { return sticky }}, deliveries.Deps{
+		Store: store, Records: store, People: store, Channels: []channels.Channel{newMessenger(bot)}, Metrics: m,
+		Listeners: hears, Logger: slog.New(slog.DiscardHandler), Now: time.Now,
+	})
+	offers := func(a core.Approval) []core.CallbackValue {
+		card, err := w.FinalCard(t.Context(), a, core.Delivery{ID: "d", ApprovalID: "a"})
+		require.NoError(t, err)
+		var list []core.CallbackValue
+		for _, action := range card.Actions {
+			list = append(list, action.Value)
+		}
+		return list
+	}
+	denied := *store.approvals["a"]
+	denied.UpdatedAt = now()
+	denied.ResolverKind, denied.Continuation = core.ResolverHuman, core.ContinuationLive
+	require.Empty(t, offers(denied), "a decline answers nothing else here")
+	require.Zero(t, hears.asked, "most cards need no look")
+	sticky = 10 * time.Minute
+	require.Equal(t, []core.CallbackValue{core.CallbackReopen}, offers(denied))
+
+	unknown := denied
+	unknown.Status, unknown.Decision, unknown.Execution = core.StatusAllowed, core.DecisionAllowOnce, core.ExecutionUnknown
+	require.Equal(t, []core.CallbackValue{core.CallbackDismissOutcome, core.CallbackAskAgain}, offers(unknown))
+	hears.hears = false
+	require.Equal(t, []core.CallbackValue{core.CallbackDismissOutcome}, offers(unknown))
+	hears.hears, hears.err = true, core.ErrUnavailable
+	require.Equal(t, []core.CallbackValue{core.CallbackDismissOutcome}, offers(unknown))
 }

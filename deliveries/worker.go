@@ -58,6 +58,9 @@ type Config struct {
 	WatchEvery time.Duration           // Between readings of the convergence gauges; default 10 s.
 	Slots      int                     // Calls at once, for each account and lane; default 8.
 	Budgets    map[core.Surface]Budget // Send budgets; a channel without one is not paced.
+	// Sticky is how long a person's decline answers the same action, by the policy in
+	// force when a card is drawn (K34); nil where it never does.
+	Sticky func() time.Duration
 }
 
 // Jobs runs what one replica of a fleet does at a time: leases.Runner.
@@ -66,7 +69,14 @@ type Jobs interface {
 	Hold(ctx context.Context, name string, job func(ctx context.Context, l core.Lease) error) error
 }
 
-// Deps are what the worker is made of. Jobs, Alive, Pacer, Card and Jitter may be nil.
+// Listeners knows which runtimes would hear that a person asks for a new request; a store
+// is one.
+type Listeners interface {
+	Listens(ctx context.Context, a *core.Approval) (bool, error)
+}
+
+// Deps are what the worker is made of. Listeners, Jobs, Alive, Pacer, Card and Jitter may
+// be nil.
 type Deps struct {
 	Store       core.Deliveries
 	Rows        Rows
@@ -84,12 +94,14 @@ type Deps struct {
 	// where there are none.
 	Alive    func() bool
 	Channels []channels.Channel
-	Card     CardFunc // Default presentation.For.
-	Pacer    Pacer    // Default NewLocalPacer(Config.Budgets, Now).
-	Metrics  *Metrics
-	Logger   *slog.Logger
-	Now      func() time.Time // Arms timers; the record's times come from the store.
-	Jitter   func() float64   // In [0,1); default from math/rand/v2.
+	// Listeners is asked for final cards that could offer to ask again; nil: none does.
+	Listeners Listeners
+	Card      CardFunc // Default presentation.For.
+	Pacer     Pacer    // Default NewLocalPacer(Config.Budgets, Now).
+	Metrics   *Metrics
+	Logger    *slog.Logger
+	Now       func() time.Time // Arms timers; the record's times come from the store.
+	Jitter    func() float64   // In [0,1); default from math/rand/v2.
 }
 
 // Worker drives every planned card to the truth. It is safe to run on any number
