@@ -223,7 +223,7 @@ func (x *exchange) follow(ctx context.Context, a channels.Answer) *channels.Erro
 
 func (x *exchange) respond(ctx context.Context, r response) *channels.Error {
 	return x.c.persist(ctx, responseTime, func(ctx context.Context) *channels.Error {
-		_, failed := x.c.call(ctx, opAnswer, http.MethodPost, "interactions/"+x.id+"/"+x.token+"/callback", r, nil)
+		_, failed := x.c.call(ctx, opAnswer, http.MethodPost, "interactions/"+x.id+"/"+x.token+"/callback", r, nothing{})
 		return failed
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/saysohq/sayso/channels"
 	"github.com/saysohq/sayso/channels/channeltest"
 	"github.com/saysohq/sayso/channels/discord"
+	"github.com/saysohq/sayso/channels/fakes"
 	fake "github.com/saysohq/sayso/channels/fakes/discord"
 	"github.com/saysohq/sayso/core"
 	"github.com/saysohq/sayso/presentation"
@@ -121,6 +122,38 @@ func TestFinalCardTooLate(t *testing.T) {
 	shown, err := in.AwaitShown(ctx, 0)
 	require.NoError(t, err)
 	require.Empty(t, shown)
+}
+
+// What does not confirm the response has not shown the card, whatever its status: the
+// message is left to the ledger.
+func TestFinalCardUnconfirmed(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []fakes.FaultKind{
+		fakes.FaultHollow, fakes.FaultUndecodable, fakes.FaultServerError, fakes.FaultResetBefore, fakes.FaultResetAfter, fakes.FaultReject,
+	} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			s := world(t, fake.Config{})
+			ch := open(t, s, codec(t), nil)
+			in := &channeltest.Inbox{OnClick: func(context.Context, channels.Click) channels.Answer {
+				return channels.Answer{Text: "You denied this.", Terminal: settledCard()}
+			}}
+			ctx, stop := receive(t, ch, in)
+			require.NoError(t, s.AwaitListening(ctx, 1))
+			locator := sent(t, ch, group)
+			s.Script.Add(fakes.Fault{Kind: kind, Op: fakes.OpAnswer, Times: -1})
+			_, err := s.Press(fake.Press{User: owner, Message: locator, Label: "Deny"})
+			require.NoError(t, err)
+			_, err = in.AwaitClicks(ctx, 1)
+			require.NoError(t, err)
+			require.NoError(t, stop())
+			shown, err := in.AwaitShown(ctx, 0)
+			require.NoError(t, err)
+			for _, s := range shown {
+				require.Zero(t, s.CardRevision)
+			}
+		})
+	}
 }
 
 // A message beside a card is a reply to it, in the card's own chat only.

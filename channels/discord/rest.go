@@ -75,10 +75,25 @@ func (c *Channel) callRaw(ctx context.Context, op, method, path, contentType str
 	if resp.StatusCode/100 != 2 {
 		return refused(op, resp, raw, &a)
 	}
-	if out != nil && json.Unmarshal(raw, out) != nil {
+	if !taken(resp.StatusCode, raw, out) {
 		return refusal{}, broken(op, errNoAnswer, &a)
 	}
 	return refusal{}, nil
+}
+
+// nothing is the answer to a call that is confirmed by having none. A success with a body
+// comes from something in between, and says nothing of the platform's.
+type nothing struct{}
+
+// taken reports whether a success is what the platform answers to the call.
+func taken(status int, raw []byte, out any) bool {
+	switch out.(type) {
+	case nil:
+		return true
+	case nothing:
+		return status == http.StatusNoContent
+	}
+	return json.Unmarshal(raw, out) == nil
 }
 
 // attempt is what is known of one call, whatever error came of it.
