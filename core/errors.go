@@ -45,6 +45,9 @@ var (
 	ErrAlreadyClaimed = errors.New("the grant was already claimed")
 	// ErrForbidden is a known caller without the needed role or scope.
 	ErrForbidden = errors.New("not permitted")
+	// ErrOnlyTightens is a terminal that wants to let more run than before; it is also an
+	// ErrForbidden. An agent may be able to read the file of its session.
+	ErrOnlyTightens = errors.New("a terminal may only make things stricter: use the page or a chat")
 	// ErrUnauthenticated is a caller we do not know.
 	ErrUnauthenticated = errors.New("sign in first")
 	// ErrCodeInvalid is a one-time code that is wrong, used, burned or too old.
@@ -89,6 +92,7 @@ var codes = []struct {
 	{ErrNotShown, "not_shown"},
 	{ErrAlreadyClaimed, "already_claimed"},
 	{ErrNotClaimable, "not_claimable"},
+	{ErrOnlyTightens, "only_tightens"},
 	{ErrForbidden, "forbidden"},
 	{ErrUnauthenticated, "unauthenticated"},
 	{ErrCodeInvalid, "code_invalid"},
