@@ -21,6 +21,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// How long something may take in a browser on a busy machine, and how often it is
+// looked for.
+const (
+	waitForBrowser = 20 * time.Second
+	tickOfBrowser  = 20 * time.Millisecond
+)
+
 // browser is a running browser; each tab has cookies and a cache of its own.
 type browser struct{ ctx context.Context }
 
@@ -147,7 +154,7 @@ func (b *tab) until(expression string) {
 	require.Eventually(b.t, func() bool {
 		ok, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool](expression))
 		return err == nil && ok
-	}, 20*time.Second, 20*time.Millisecond, expression)
+	}, waitForBrowser, tickOfBrowser, expression)
 }
 
 func (b *tab) untilState(state string) {
