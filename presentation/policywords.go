@@ -41,6 +41,10 @@ func ModeAsks(mode string) string {
 	return ""
 }
 
+// AlwaysAllow is the whole label of the control that makes a rule, for places where a
+// label of any length has room.
+func AlwaysAllow(scope string) string { return labelAlways + scope }
+
 // PolicyName says under what a call went on without asking, as the end of "Ran
 // without asking under ..." (K15, R67).
 func PolicyName(policyID string) string {
@@ -68,6 +72,64 @@ func unaskedWords(e core.Execution) string {
 	case core.ExecutionNone, core.ExecutionUnclaimed, core.ExecutionUnknown, core.ExecutionVoided:
 	}
 	return "allowed without asking under "
+}
+
+// ChangeLine words one line of an agent's history; label is what the rule that it is
+// about covers, "" where that is not known any more. Place.Person is who reads it.
+func ChangeLine(c core.PolicyChange, label string, p Place) string {
+	by := firstOf(isolate(c.Name), wordsSomebody)
+	if p.Person != "" && c.By == p.Person {
+		by = wordsYou
+	}
+	rule := "a rule that is not kept any more"
+	if label != "" {
+		rule = "“" + label + "”"
+	}
+	switch c.Kind {
+	case core.ChangeMode:
+		return capital(by) + " changed when it asks, from " + modeOrDefault(c.Before) + " to " + modeOrDefault(c.After)
+	case core.ChangeRuleMade:
+		return capital(by) + " allowed " + rule + " without asking"
+	case core.ChangeRuleRemoved:
+		return capital(by) + " took back " + rule
+	case core.ChangeRuleSpent:
+		return capital(rule) + " was used for the last time"
+	case core.ChangePaused:
+		return capital(by) + " paused it"
+	case core.ChangeResumed:
+		return capital(by) + " let it go on"
+	case core.ChangeReset:
+		return capital(by) + " gave it a new start: what it had open was closed"
+	case core.ChangeDeleted:
+		return capital(by) + " deleted it, with its rules and its mode"
+	case core.ChangeRestored:
+		return "A backup was restored: nothing is allowed without asking any more, and it asks " + modeOrDefault(core.ModeBeforeEverything)
+	}
+	return capital(by) + ": " + string(c.Kind)
+}
+
+func modeOrDefault(mode string) string {
+	switch name := ModeName(mode); {
+	case mode == "":
+		return "the default"
+	case name == "":
+		return mode
+	default:
+		return "“" + name + "”"
+	}
+}
+
+// ResultWords say how far an allowed action got, and whether that wants a look: it
+// failed, may have happened, or did not happen at all.
+func ResultWords(g core.Grant) (words string, bad bool) {
+	switch g.Execution {
+	case core.ExecutionUnknown:
+		return "may or may not have happened", true
+	case core.ExecutionVoided:
+		return "did not happen: " + voidWords(g.VoidReason), true
+	case core.ExecutionNone, core.ExecutionUnclaimed, core.ExecutionClaimed, core.ExecutionSucceeded, core.ExecutionFailed:
+	}
+	return resultWords(g), g.Execution == core.ExecutionFailed
 }
 
 // TrailLine is one step of an evaluation in words.
@@ -124,7 +186,7 @@ func stepWords(step string) string {
 	case "sticky-decline":
 		return "Declined just before"
 	case "organisation":
-		return "The organisation's word"
+		return "The organisation’s word"
 	case "unlisted-mcp":
 		return "Tool servers"
 	case "always-allow":
@@ -132,7 +194,7 @@ func stepWords(step string) string {
 	case "auto-policy":
 		return "Facts about the runtime"
 	case "mode":
-		return "The agent's mode"
+		return "The agent’s mode"
 	case "default":
 		return "Nothing asked"
 	case "error":
@@ -147,13 +209,13 @@ func verdictWords(verdict string) string {
 	case "next":
 		return ""
 	case "ask":
-		return "so it asks"
+		return "it asks"
 	case "auto":
-		return "so it runs, with a record"
+		return "it runs, with a record"
 	case "allow":
-		return "so it runs"
+		return "it runs"
 	case "deny":
-		return "so it is declined"
+		return "it is declined"
 	}
 	if words := pill(core.Class(verdict)); words != "" {
 		return words

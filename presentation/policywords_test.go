@@ -66,7 +66,7 @@ func TestTrailLines(t *testing.T) {
 	want := []presentation.TrailLine{
 		{Name: "What it does", Result: "Reaches out", Why: "It reaches people or services.", Matched: "starter"},
 		{Name: "Tools that always ask", Why: "No list says that this tool always asks."},
-		{Name: "The agent's mode", Result: "so it asks", Why: "The mode asks for this class.", Matched: "Before everything", Change: "A mode that does not ask for this class."},
+		{Name: "The agent’s mode", Result: "it asks", Why: "The mode asks for this class.", Matched: "Before everything", Change: "A mode that does not ask for this class."},
 		{Name: "oracle", Result: "perhaps"},
 	}
 	require.Empty(t, cmp.Diff(want, got))
@@ -80,4 +80,29 @@ func TestTrailLines(t *testing.T) {
 	require.Equal(t, "Why this was declined", presentation.TrailTitle(&a))
 	a.Origin = core.OriginAuto
 	require.Equal(t, "Why this did not ask", presentation.TrailTitle(&a))
+}
+
+// R76: the history names who, what and which rule.
+func TestChangeLine(t *testing.T) {
+	t.Parallel()
+	ann := presentation.Place{Person: "ann"}
+	for _, c := range []struct {
+		change core.PolicyChange
+		label  string
+		want   string
+	}{
+		{core.PolicyChange{Kind: core.ChangeMode, By: "ann", Name: "Ann", After: core.ModeOnlyMoney}, "", "You changed when it asks, from the default to “Only money and deletes”"},
+		{core.PolicyChange{Kind: core.ChangeMode, By: "bea", Name: "Bea", Before: core.ModeOnlyMoney, After: "odd"}, "", "Bea changed when it asks, from “Only money and deletes” to odd"},
+		{core.PolicyChange{Kind: core.ChangeRuleMade, Name: "Bea"}, "mail to ann@example.com", "Bea allowed “mail to ann@example.com” without asking"},
+		{core.PolicyChange{Kind: core.ChangeRuleRemoved, Name: "Bea"}, "", "Bea took back a rule that is not kept any more"},
+		{core.PolicyChange{Kind: core.ChangeRuleSpent}, "one deploy", "“one deploy” was used for the last time"},
+		{core.PolicyChange{Kind: core.ChangeRestored}, "", "A backup was restored: nothing is allowed without asking any more, and it asks “Before everything”"},
+		{core.PolicyChange{Kind: core.ChangePaused, By: "ann"}, "", "You paused it"},
+		{core.PolicyChange{Kind: core.ChangeResumed, Name: "Bea"}, "", "Bea let it go on"},
+		{core.PolicyChange{Kind: core.ChangeReset, Name: "Bea"}, "", "Bea gave it a new start: what it had open was closed"},
+		{core.PolicyChange{Kind: core.ChangeDeleted, Name: "Bea"}, "", "Bea deleted it, with its rules and its mode"},
+		{core.PolicyChange{Kind: "renamed"}, "", "Somebody: renamed"},
+	} {
+		require.Equal(t, c.want, presentation.ChangeLine(c.change, c.label, ann))
+	}
 }

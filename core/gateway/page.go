@@ -57,11 +57,16 @@ type PageConfig struct {
 	CheckEvery time.Duration
 }
 
-// PageDeps are the services behind the page. All are required.
+// PageDeps are the services behind the page. All are required, unless it says otherwise.
 type PageDeps struct {
 	Approvals     Answerer
 	Authenticator Authenticator
 	SignIns       PageSignIns
+	Outcomes      PageOutcomes
+	Agents        PageAgents
+	Pauses        PagePauses
+	Rules         PageRules
+	Declines      PageDeclines
 	// NoAdmin reports whether the first code is still open.
 	NoAdmin func(ctx context.Context) (bool, error)
 	// Name is the display name of a person; "" when there is none.
@@ -71,15 +76,18 @@ type PageDeps struct {
 	Forms    *Forms
 	Renderer *web.Renderer
 	Logger   *slog.Logger
+	// Sticky is how long a person's no answers the same action again (K34). May be nil:
+	// not at all.
+	Sticky func() time.Duration
 	// Now is the process clock, for the deadlines of connections.
 	Now func() time.Time
 	// Stopping is closed when the server begins to stop: open streams end then.
 	Stopping <-chan struct{}
 }
 
-// Pages serves the page: the approvals, the inbox and the sign-in. GET never
-// changes anything; every POST needs the same origin, and every one but the
-// sign-in a session and a form token bound to it.
+// Pages serves the page: the approvals, the inbox, the agents with what they may do
+// without asking, and the sign-in. GET never changes anything; every POST needs the
+// same origin, and every one but the sign-in a session and a form token bound to it.
 type Pages struct {
 	cfg    PageConfig
 	deps   PageDeps
@@ -90,6 +98,7 @@ type Pages struct {
 // NewPages wires the page; it starts nothing.
 func NewPages(cfg PageConfig, deps PageDeps) (*Pages, error) {
 	if deps.Approvals == nil || deps.Authenticator == nil || deps.SignIns == nil || deps.NoAdmin == nil ||
+		deps.Outcomes == nil || deps.Agents == nil || deps.Pauses == nil || deps.Rules == nil || deps.Declines == nil ||
 		deps.Name == nil || deps.Clock == nil || deps.Views == nil || deps.Forms == nil ||
 		deps.Renderer == nil || deps.Logger == nil || deps.Now == nil || deps.Stopping == nil {
 		return nil, errors.New("page: a dependency is missing")
@@ -117,6 +126,18 @@ func (p *Pages) Handler() http.Handler {
 	mux.HandleFunc("GET /approve/{id}", p.approval)
 	mux.HandleFunc("POST /approve/{id}", p.answer)
 	mux.HandleFunc("GET /approve/{id}/events", p.events)
+	mux.HandleFunc("POST /approve/{id}/reopen", p.reopen)
+	mux.HandleFunc("POST /approve/{id}/dismiss", p.dismiss)
+	mux.HandleFunc("POST /approve/{id}/again", p.askAgain)
+	mux.HandleFunc("GET /agents", p.agents)
+	mux.HandleFunc("GET /agent", p.agent)
+	mux.HandleFunc("POST /agent/mode", p.setMode)
+	mux.HandleFunc("POST /agent/pause", p.pause)
+	mux.HandleFunc("POST /agent/resume", p.resume)
+	mux.HandleFunc("POST /agent/money", p.switchMoney)
+	mux.HandleFunc("GET /rules", p.rules)
+	mux.HandleFunc("POST /rules/{id}/remove", p.removeRule)
+	mux.HandleFunc("GET /unattended", p.unattended)
 	mux.HandleFunc("GET /signin", p.signInForm)
 	mux.HandleFunc("POST /signin", p.signIn)
 	mux.HandleFunc("POST /signout", p.signOut)

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -55,6 +56,11 @@ func (p *Pages) showApproval(w http.ResponseWriter, r *http.Request, c core.Call
 		return err
 	}
 	v := p.pageOf(r, c, &a, d, now)
+	if a.Status.Terminal() {
+		if v.Notes, err = p.notesOf(r.Context(), c, &a, now); err != nil {
+			return err
+		}
+	}
 	v.Notice, v.Unclear = as.notice, as.unclear
 	if as.unclear {
 		v.Decide = nil
@@ -69,20 +75,36 @@ func (p *Pages) pageOf(r *http.Request, c core.Caller, a *core.Approval, d core.
 		Now: now, Zone: p.cfg.Zone, Person: c.Person.ID, Requester: p.requester(r, a), Page: true,
 	})
 	card.Facts = append(card.Facts, p.times(a, &card)...)
+	footer := ""
+	if at := slices.Index(card.Marks, presentation.MarkMoney); at >= 0 { // It stands where a rule would be offered.
+		card.Marks, footer = slices.Delete(card.Marks, at, at+1), presentation.MarkMoney
+	}
 	v := web.Approval{
 		Frame: p.frame(r.Context(), c, card.Title, web.StateOf(&card)),
 		Card:  card, Path: p.cfg.Links.Path(a.ID), Revision: a.Revision, Expires: a.ExpiresAt,
-		Opened: r.URL.Query().Get("view") == "all",
+		Opened: r.URL.Query().Get("view") == "all", Footer: footer, Doubt: a.MayHaveHappened(),
 	}
 	full := card.Command + card.Body
 	v.Text, v.Cut, v.Hidden = preview(full, v.Opened || a.Status.Terminal())
 	v.Short = !longer(full, shortRunes, shortLines)
+	if c.Admin() && len(a.Trail) > 0 {
+		v.Trail = trailOf(a)
+	}
 	if !a.Status.Terminal() {
 		v.Decide = p.decideForm(c, a, &card, !v.Cut)
 		v.Version = v.Decide.Token
 	}
 	v.Version += "." + strconv.FormatInt(a.Revision, 10)
 	return v
+}
+
+// trailOf is the story of the evaluation, for admins: it names tables, rules and modes.
+func trailOf(a *core.Approval) *web.Trail {
+	t := &web.Trail{Title: presentation.TrailTitle(a)}
+	for _, l := range presentation.TrailLines(a.Trail) {
+		t.Lines = append(t.Lines, web.TrailLine(l))
+	}
+	return t
 }
 
 // times are facts that only the page has: a browser words them in the reader's
@@ -136,7 +158,11 @@ func (p *Pages) decideForm(c core.Caller, a *core.Approval, card *presentation.C
 	}
 	f.View = p.deps.Views.Sign(a.ID, a.CardRevision, a.ActionHash, c.Session, card.Omitted == 0)
 	for _, d := range []core.Decision{core.DecisionAllowOnce, core.DecisionAllowAlways} {
-		if label := presentation.DecisionLabel(a, d); label != "" {
+		label := presentation.DecisionLabel(a, d)
+		if label != "" && d == core.DecisionAllowAlways {
+			label = presentation.AlwaysAllow(a.AlwaysOffer.Label)
+		}
+		if label != "" {
 			f.Allow = append(f.Allow, web.Choice{Value: d, Label: label})
 		}
 	}

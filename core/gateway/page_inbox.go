@@ -12,7 +12,8 @@ import (
 )
 
 // Sizes of the inbox: what a person can work through, and what they may look for.
-// It reads the newest questions beside the waiting ones (R88).
+// It reads the newest questions beside the waiting ones (R88); what ran without asking
+// has a list of its own.
 const (
 	inboxWaiting = 100
 	inboxNewest  = 100
@@ -29,7 +30,7 @@ func (p *Pages) inbox(w http.ResponseWriter, r *http.Request) {
 		p.fail(w, r, c, err)
 		return
 	}
-	newest, err := p.deps.Approvals.List(r.Context(), c, core.ListQuery{Limit: inboxNewest})
+	newest, err := p.deps.Approvals.List(r.Context(), c, core.ListQuery{Origin: core.OriginAsk, Limit: inboxNewest})
 	if err != nil {
 		p.fail(w, r, c, err)
 		return

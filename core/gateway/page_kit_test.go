@@ -26,6 +26,7 @@ import (
 	"github.com/saysohq/sayso/core/people"
 	"github.com/saysohq/sayso/core/policy"
 	"github.com/saysohq/sayso/core/redact"
+	"github.com/saysohq/sayso/core/settings"
 	"github.com/saysohq/sayso/core/store/sqlite"
 	"github.com/saysohq/sayso/presentation"
 	"github.com/saysohq/sayso/presentation/web"
@@ -39,6 +40,7 @@ type site struct {
 	base    string
 	service *approvals.Service
 	people  *people.Service
+	rules   *settings.Service
 	store   *sqlite.Store
 	cfg     gateway.PageConfig // As served.
 	views   *gateway.Views
@@ -56,6 +58,9 @@ type site struct {
 // Evaluate implements approvals.Evaluator: everything asks, as a test has it judged.
 func (s *site) Evaluate(ctx context.Context, r policy.Request) (policy.Verdict, error) {
 	v, err := policy.AskAlways{}.Evaluate(ctx, r)
+	if a, err := s.store.ReadAgent(ctx, r.Runtime, r.Agent); err == nil {
+		v.Generation = a.Generation
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.judge != nil {
@@ -120,6 +125,10 @@ func newSite(t *testing.T, o siteOptions) *site {
 		NewID: func() string { return uuid.Must(uuid.NewV7()).String() },
 	})
 	s.background(s.service.Run)
+	s.rules = settings.New(settings.Deps{
+		Agents: store, Lives: store, Rules: store, Declines: store, Approvals: store, Owners: store, Clock: store, Publisher: bus, Text: text,
+		NewID: func() string { return uuid.Must(uuid.NewV7()).String() }, Logger: discard,
+	})
 	s.faults = &pageFaults{Service: s.service}
 	s.agent = core.Caller{Token: &core.Token{Runtime: "agents", Scopes: []core.Scope{core.ScopeRequest, core.ScopeRead}}}
 	s.serve(o, discard)
@@ -147,8 +156,8 @@ func (s *site) serve(o siteOptions, log *slog.Logger) {
 	s.views, err = gateway.NewViews([]byte(strings.Repeat("v", gateway.MinViewKey)))
 	require.NoError(s.t, err)
 	g, err := gateway.New(gateway.Config{PublicURL: public}, gateway.Deps{
-		Approvals: s.service, Ledger: s.store.Ledger(), People: s.people, Authenticator: s.people, Clock: s.store,
-		Views: s.views, AgentText: presentation.AgentText, Ready: func(context.Context) error { return nil },
+		Approvals: s.service, Ledger: s.store.Ledger(), People: s.people, Settings: s.rules, Authenticator: s.people, Clock: s.store,
+		Views: s.views, AgentText: presentation.AgentText, RefusalText: presentation.RefusalText, UpdateText: presentation.UpdateText, Ready: func(context.Context) error { return nil },
 		Logger: log, Now: time.Now,
 	})
 	require.NoError(s.t, err)
@@ -161,6 +170,7 @@ func (s *site) serve(o siteOptions, log *slog.Logger) {
 	s.cfg = gateway.PageConfig{Links: g.Links(), Deployment: deployment.ID, Secure: o.secure, CheckEvery: o.check}
 	pages, err := gateway.NewPages(s.cfg, gateway.PageDeps{
 		Approvals: s.faults, Authenticator: s.people, SignIns: s.people, NoAdmin: s.store.BootstrapOpen,
+		Outcomes: s.service, Agents: s.rules, Pauses: s.rules, Rules: s.rules, Declines: s.rules, Sticky: func() time.Duration { return 10 * time.Minute },
 		Name: func(context.Context, string) string { return "Rita" }, Clock: s.store, Views: s.views, Forms: forms,
 		Renderer: renderer, Logger: log, Now: time.Now, Stopping: g.Stopping(),
 	})

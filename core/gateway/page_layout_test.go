@@ -24,6 +24,17 @@ import (
 // thumb. With SAYSO_SCREENSHOTS set, each is saved there to be looked at.
 func TestPage_Layout(t *testing.T) {
 	t.Parallel()
+	layOut(t, scenes)
+}
+
+// scene sets a state of the page up and shows it.
+type scene struct {
+	name string
+	show func(*gallery)
+}
+
+func layOut(t *testing.T, scenes []scene) {
+	t.Helper()
 	on := newBrowser(t)
 	for _, screen := range []struct {
 		name          string
@@ -71,7 +82,7 @@ func (g *gallery) inspect(scene string) {
 	require.LessOrEqual(g.t, eval[int](b, `document.documentElement.scrollWidth - innerWidth`), 0, "%s overflows", scene)
 	require.True(g.t, eval[bool](b, `new Set([...document.body.children].filter((e) => e.checkVisibility())
 		.map((e) => Math.round(e.getBoundingClientRect().left))).size === 1`), "%s is out of line", scene)
-	small := eval[[]string](b, `[...document.querySelectorAll("button, .button, summary, .list a, textarea")]
+	small := eval[[]string](b, `[...document.querySelectorAll("button, .button, summary, .list > li > a, .lists a, .choice, textarea")]
 		.filter((e) => e.checkVisibility()).filter((e) => e.getBoundingClientRect().height < 44).map((e) => e.outerHTML)`)
 	require.Empty(g.t, small, "%s has controls too small for a thumb", scene)
 	require.Empty(g.t, eval[[]string](b, contrastFaults), "%s is hard to read", scene)
@@ -131,7 +142,7 @@ func money(v *policy.Verdict) { v.Class = core.ClassMoney }
 
 func always(v *policy.Verdict) {
 	v.Class = core.ClassWrite
-	v.AlwaysOffer = &core.AlwaysOffer{Label: "messages to team@example.com", Scope: "recipient", Value: "team@example.com"}
+	v.AlwaysOffer = &core.AlwaysOffer{Label: "messages to team@example.com", Scope: "recipient", Value: "team@example.com", Tool: "mail"}
 }
 
 func manyFacts(q *approvals.Ask) {
@@ -163,10 +174,7 @@ func unbroken(q *approvals.Ask) {
 	q.Operation.Arguments = []byte(`{"argv":["curl","https://example.com/` + strings.Repeat("abcdef0123456789", 30) + `"]}`)
 }
 
-var scenes = []struct {
-	name string
-	show func(*gallery)
-}{
+var scenes = []scene{
 	{"inbox-empty", func(g *gallery) { g.tab.open("/") }},
 	{"pending-command", func(g *gallery) { g.show("") }},
 	{"pending-tool-always", func(g *gallery) {

@@ -81,14 +81,19 @@ func (p *Pages) signedIn(w http.ResponseWriter, r *http.Request) (core.Caller, b
 	return core.Caller{}, false
 }
 
-// wayBack is where a sign-in leads back to: the path and the one parameter that a
-// page has. Whatever else stands in the address is not repeated.
+// wayBack is where a sign-in leads back to: the path and the parameters that pages
+// have. Whatever else stands in the address is not repeated.
 func wayBack(u *url.URL) string {
-	path := u.EscapedPath()
-	if u.Query().Get("view") == "all" {
-		path += "?view=all"
+	given, kept := u.Query(), url.Values{}
+	for _, name := range []string{"view", "runtime", "name", "before", "id"} {
+		if given.Has(name) && (name != "view" || given.Get(name) == "all") {
+			kept.Set(name, given.Get(name))
+		}
 	}
-	return path
+	if len(kept) == 0 {
+		return u.EscapedPath()
+	}
+	return u.EscapedPath() + "?" + kept.Encode()
 }
 
 func (p *Pages) signInForm(w http.ResponseWriter, r *http.Request) {

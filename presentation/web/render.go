@@ -39,7 +39,7 @@ type Renderer struct {
 func (r *Renderer) Version() string { return r.version }
 
 // pageNames are the templates that fill the layout.
-var pageNames = []string{"approval", "inbox", "signin", "message"}
+var pageNames = []string{"approval", "inbox", "signin", "message", "agents", "agent", "rules", "unattended"}
 
 // New parses the templates. Errors mean that the binary is broken.
 func New() (*Renderer, error) {
@@ -53,7 +53,7 @@ func New() (*Renderer, error) {
 	}
 	r := &Renderer{pages: map[string]*template.Template{}, version: version}
 	for _, name := range pageNames {
-		t, err := template.New("layout.html").Funcs(funcs).ParseFS(templates, "templates/layout.html", "templates/"+name+".html")
+		t, err := template.New("layout.html").Funcs(funcs).ParseFS(templates, "templates/layout.html", "templates/parts.html", "templates/"+name+".html")
 		if err != nil {
 			return nil, fmt.Errorf("parse page %s: %w", name, err)
 		}
@@ -87,6 +87,22 @@ func (r *Renderer) Approval(w io.Writer, v Approval, part bool) error {
 
 // Inbox writes the list; part leaves out the frame around it.
 func (r *Renderer) Inbox(w io.Writer, v Inbox, part bool) error { return r.render(w, "inbox", v, part) }
+
+// Agents writes the list of agents.
+func (r *Renderer) Agents(w io.Writer, v Agents, part bool) error {
+	return r.render(w, "agents", v, part)
+}
+
+// Agent writes the page of one agent.
+func (r *Renderer) Agent(w io.Writer, v Agent, part bool) error { return r.render(w, "agent", v, part) }
+
+// Rules writes the list of what is allowed without asking.
+func (r *Renderer) Rules(w io.Writer, v Rules, part bool) error { return r.render(w, "rules", v, part) }
+
+// Unattended writes the list of what ran without asking.
+func (r *Renderer) Unattended(w io.Writer, v Unattended, part bool) error {
+	return r.render(w, "unattended", v, part)
+}
 
 // SignIn writes the sign-in page.
 func (r *Renderer) SignIn(w io.Writer, v SignIn) error { return r.render(w, "signin", v, false) }

@@ -30,6 +30,7 @@ func TestStateOf(t *testing.T) {
 		{core.StatusDenied, elsewhere, web.StateElsewhere},
 		{core.StatusDenied, nobody, web.StateClosed},
 		{core.StatusAllowed, nil, web.StateClosed},
+		{core.StatusAllowed, nobody, web.StateUnasked},
 		{core.StatusExpired, nobody, web.StateExpired},
 		{core.StatusCancelled, nobody, web.StateCancelled},
 	} {
@@ -51,15 +52,46 @@ func TestRenderer_Escapes(t *testing.T) {
 		Facts: []presentation.Fact{{Label: hostile, Value: hostile}, {Label: hostile, Value: hostile, Code: true}, {Label: "x", Value: hostile, Time: 5}},
 		Marks: []string{hostile}, Outcome: &presentation.Outcome{Text: hostile, Note: hostile},
 	}
+	act := web.Act{
+		Text: hostile, Label: hostile, Sure: hostile, Action: hostile, Token: hostile, Back: hostile, Fields: []web.Field{{Name: "x", Value: hostile}},
+	}
+	rule := web.RuleRow{
+		ID: hostile, Label: hostile, Agent: hostile, Runtime: hostile, AgentPath: hostile, Money: true, By: hostile, MadeText: hostile,
+		Card: hostile, Uses: hostile, Until: 1, UntilText: hostile, Ended: hostile, Remove: &act,
+	}
 	pages := map[string]func(*bytes.Buffer, bool) error{
 		"approval": func(b *bytes.Buffer, part bool) error {
 			return r.Approval(b, web.Approval{
-				Frame: frame, Card: card, Path: "/gate/approve/x", Text: hostile, Cut: true, Hidden: hostile, Notice: hostile,
+				Frame: frame, Card: card, Path: "/gate/approve/x", Text: hostile, Cut: true, Hidden: hostile, Notice: hostile, Footer: hostile,
+				Notes: []web.Note{{Text: hostile, Path: hostile, PathText: hostile, Acts: []web.Act{act, {Label: hostile, Action: hostile}}}},
+				Trail: &web.Trail{Title: hostile, Lines: []web.TrailLine{{Name: hostile, Result: hostile, Why: hostile, Matched: hostile, Change: hostile}}},
 				Decide: &web.Decide{
 					Token: hostile, View: hostile, Hash: hostile, Allow: []web.Choice{{Value: core.DecisionAllowOnce, Label: hostile}},
 					Tick: hostile, TickHash: hostile, OpenFirst: true, Blocked: hostile,
 				},
 			}, part)
+		},
+		"agents": func(b *bytes.Buffer, part bool) error {
+			return r.Agents(b, web.Agents{Frame: frame, Agents: []web.AgentRow{{
+				Path: "/gate/agent?name=x", Name: hostile, Runtime: hostile, Mode: hostile, Default: true, Paused: true, Rules: 2,
+			}}}, part)
+		},
+		"agent": func(b *bytes.Buffer, part bool) error {
+			return r.Agent(b, web.Agent{
+				Frame: frame, Path: hostile, Name: hostile, Runtime: hostile, Notice: hostile, Action: hostile, Token: hostile, Calls: hostile,
+				Modes: []web.Mode{{Value: hostile, Name: hostile, Asks: hostile, Now: true}}, May: true,
+				Paused: true, PausedBy: hostile, Pause: &act, Rules: []web.RuleRow{rule},
+				Money:   &web.Money{Action: hostile, Token: hostile, Tool: hostile, Fault: hostile, Sure: true},
+				History: []web.Change{{Text: hostile, WhenText: hostile}},
+			}, part)
+		},
+		"rules": func(b *bytes.Buffer, part bool) error {
+			return r.Rules(b, web.Rules{Frame: frame, Live: []web.RuleRow{rule}, Ended: []web.RuleRow{rule}, More: true}, part)
+		},
+		"unattended": func(b *bytes.Buffer, part bool) error {
+			return r.Unattended(b, web.Unattended{Frame: frame, Agent: hostile, All: hostile, Older: hostile, Rows: []web.RanRow{{
+				Path: hostile, Title: hostile, Class: core.ClassMoney, Pill: hostile, Agent: hostile, Under: hostile, Result: hostile, WhenText: hostile,
+			}}}, part)
 		},
 		"inbox": func(b *bytes.Buffer, part bool) error {
 			row := web.Row{Path: "/gate/approve/x", Title: hostile, Pill: hostile, Agent: hostile, Outcome: hostile, ExpiresText: hostile}
@@ -83,6 +115,7 @@ func TestRenderer_Escapes(t *testing.T) {
 			for _, found := range tags.FindAllString(b.String(), -1) {
 				require.True(t, strings.HasPrefix(found, `<script defer src=`), "%s: %s", name, found)
 			}
+			require.NotContains(t, b.String(), `="javascript:`, "%s: no address runs anything", name)
 			require.NotContains(t, b.String(), `onclick='`, "quotes are escaped, so no value leaves its attribute")
 			whole := strings.HasPrefix(b.String(), "<!doctype html>")
 			require.Equal(t, !part || name == "sign-in" || name == "confirm", whole, name)

@@ -16,13 +16,19 @@ const (
 	StateElsewhere State = "resolved-elsewhere"
 	StateExpired   State = "expired"
 	StateCancelled State = "cancelled"
-	StateClosed    State = "closed" // Denied by no person: no route, wrong hash, a damaged record.
+	StateClosed    State = "closed"      // Denied by no person: no route, wrong hash, a damaged record.
+	StateUnasked   State = "ran-unasked" // Allowed by a policy; nobody was asked.
 	StateNotFound  State = "not-found"
 	StateSignIn    State = "sign-in"
 	StateError     State = "error"   // The record cannot be read now.
 	StateDamaged   State = "damaged" // The record can be read and not believed.
 	StateRefused   State = "refused"
 	StateInbox     State = "inbox"
+
+	StateAgents     State = "agents"
+	StateAgent      State = "agent"
+	StateRules      State = "rules"
+	StateUnattended State = "unattended"
 )
 
 // StateOf is the state of a card.
@@ -37,7 +43,11 @@ func StateOf(c *presentation.Card) State {
 	case core.StatusAllowed, core.StatusDenied:
 	}
 	switch {
-	case c.Outcome == nil || !c.Outcome.ByPerson:
+	case c.Outcome == nil:
+		return StateClosed
+	case !c.Outcome.ByPerson && c.Status == core.StatusAllowed:
+		return StateUnasked
+	case !c.Outcome.ByPerson:
 		return StateClosed
 	case c.Outcome.Elsewhere:
 		return StateElsewhere
@@ -71,6 +81,10 @@ type Approval struct {
 	Decide   *Decide
 	Notice   string // What the last press led to, when the card alone does not say it.
 	Unclear  bool   // Whether the last press was recorded is not known: there are no controls.
+	Doubt    bool   // Nobody knows what became of it.
+	Footer   string // Why nothing else is offered; "" where there is nothing to say.
+	Notes    []Note // What came of it since, and what can be done about it.
+	Trail    *Trail // For admins.
 }
 
 // Decide is the form of somebody who may see the question.

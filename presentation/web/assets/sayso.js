@@ -229,5 +229,5 @@
   localise();
   tick();
   watch();
-  document.getElementById("result")?.focus();
+  (document.getElementById("result") ?? document.getElementById("notice"))?.focus();
 })();

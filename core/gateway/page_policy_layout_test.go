@@ -1,0 +1,241 @@
+package gateway_test
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/saysohq/sayso/core"
+	"github.com/saysohq/sayso/core/approvals"
+	"github.com/saysohq/sayso/core/policy"
+	"github.com/saysohq/sayso/core/settings"
+)
+
+// The states that came with classes, modes and rules, as TestPage_Layout looks at the
+// others.
+func TestPage_PolicyLayout(t *testing.T) {
+	t.Parallel()
+	layOut(t, policyScenes)
+}
+
+// ran lets what is asked run without asking, under a policy.
+func ran(policyID string) func(*policy.Verdict) {
+	return func(v *policy.Verdict) {
+		v.Answer, v.Class, v.PolicyID = policy.Auto, core.ClassWrite, policyID
+		if id, under := strings.CutPrefix(policyID, core.RulePolicy); under {
+			v.RuleID = id
+		}
+		v.Trail = []core.TrailStep{
+			{Step: "class", Matched: "starter", Verdict: "write", Why: "it changes what is the agent's own"},
+			{Step: "default", Matched: policyID, Verdict: "auto", Why: "nothing asked", Change: "a stricter mode"},
+		}
+	}
+}
+
+// judgedSend has the trail of an ordinary question.
+func judgedSend(v *policy.Verdict) {
+	v.Trail = []core.TrailStep{
+		{Step: "class", Matched: "starter: shell", Verdict: "send", Why: "it reaches people or services"},
+		{Step: "identity", Verdict: "next", Why: "no list says that this tool always asks"},
+		{Step: "read", Verdict: "next", Why: "it does more than look things up"},
+		{Step: "sticky-decline", Verdict: "next", Why: "nobody has just declined this action"},
+		{Step: "organisation", Verdict: "next", Why: "the organisation does not make it ask"},
+		{Step: "unlisted-mcp", Verdict: "next", Why: "it is no tool of a tool server"},
+		{Step: "always-allow", Verdict: "next", Why: "no rule covers it"},
+		{Step: "auto-policy", Matched: "sandbox.workspace.v1: sandbox", Verdict: "next", Why: "the runtime has not attested what the policy needs"},
+		{
+			Step: "mode", Matched: core.ModeBeforeOutside, Verdict: "ask", Why: "the mode asks for this class",
+			Change: "a mode that does not ask for this class, or the rule that the card offers",
+		},
+	}
+}
+
+// claimed has the runtime take the grant of an allowed approval.
+func (s *site) claimed(a core.Approval) {
+	s.t.Helper()
+	_, err := s.service.Claim(s.t.Context(), s.agent, approvals.Claim{
+		Lookup: core.Lookup{ID: a.ID}, ActionHash: a.ActionHash, Token: strings.Repeat("t", 32),
+	})
+	require.NoError(s.t, err)
+}
+
+// doubtful asks, has it allowed and started, and lets nobody say how it ended.
+func (s *site) doubtful(change ...func(*approvals.Ask)) core.Approval {
+	s.t.Helper()
+	a := s.ask(change...)
+	s.admin.post(pathOf(&a), s.admin.get(pathOf(&a)).form(core.DecisionAllowOnce))
+	s.claimed(a)
+	_, err := s.service.Report(s.t.Context(), s.agent, approvals.Report{Lookup: core.Lookup{ID: a.ID}, Outcome: core.ExecutionUnknown})
+	require.NoError(s.t, err)
+	return s.read(a.ID)
+}
+
+// listens has the runtime ask for an agent's updates.
+func (s *site) listens(agent string) {
+	s.t.Helper()
+	_, err := s.service.ClaimUpdates(s.t.Context(), s.agent, approvals.ClaimUpdates{Agent: agent, Token: strings.Repeat("u", 32)})
+	require.NoError(s.t, err)
+}
+
+// allowAlways answers a question with a rule, and returns it.
+func (s *site) allowAlways(v *visitor, change ...func(*approvals.Ask)) (core.Approval, settings.RuleView) {
+	s.t.Helper()
+	s.judged(always)
+	a := s.ask(append([]func(*approvals.Ask){mail}, change...)...)
+	s.judged(nil)
+	v.post(pathOf(&a), v.get(pathOf(&a)).form(core.DecisionAllowAlways))
+	rules, err := s.rules.Rules(s.t.Context(), s.callerOf(v), core.RuleQuery{Runtime: a.Runtime, Agent: &a.Agent})
+	require.NoError(s.t, err)
+	require.NotEmpty(s.t, rules)
+	return s.read(a.ID), rules[0]
+}
+
+// callerOf is a visitor as the services see them.
+func (s *site) callerOf(v *visitor) core.Caller {
+	s.t.Helper()
+	u, err := url.Parse(s.url + "/")
+	require.NoError(s.t, err)
+	for _, c := range v.client.Jar.Cookies(u) {
+		caller, err := s.people.Authenticate(s.t.Context(), c.Value)
+		require.NoError(s.t, err)
+		return caller
+	}
+	require.FailNow(s.t, "nobody is signed in")
+	return core.Caller{}
+}
+
+func agentPath(name string) string {
+	return "/agent?" + url.Values{"runtime": {"agents"}, "name": {name}}.Encode()
+}
+
+var policyScenes = []scene{
+	{"agents-empty", func(g *gallery) { g.tab.open("/agents") }},
+	{"rules-empty", func(g *gallery) { g.tab.open("/rules") }},
+	{"unattended-empty", func(g *gallery) { g.tab.open("/unattended") }},
+	{"pending-trail", func(g *gallery) {
+		g.judged(judgedSend)
+		g.show("")
+		g.judged(nil)
+		g.tab.click(".trail summary")
+	}},
+	{"pending-money-footer", func(g *gallery) {
+		g.judged(money)
+		g.show("", func(q *approvals.Ask) { q.Title = "Delete 1,204 customer records" })
+		g.judged(nil)
+	}},
+	{"allowed-always", func(g *gallery) {
+		g.judged(always)
+		g.show("", mail)
+		g.judged(nil)
+		g.tab.click(`button.always`)
+		g.tab.untilState("decided-here")
+		g.tab.click(`.aside summary`)
+	}},
+	{"allowed-always-taken-back", func(g *gallery) {
+		g.tab.click(`.aside details button`)
+		g.tab.until(`document.body.innerText.includes("does not hold any more")`)
+	}},
+	{"denied-reopen", func(g *gallery) {
+		g.show("")
+		g.tab.click(`button.deny`)
+		g.tab.untilState("decided-here")
+	}},
+	{"denied-sticky", func(g *gallery) {
+		first := g.tab.path()
+		g.judged(func(v *policy.Verdict) {
+			judgedSend(v)
+			v.Answer, v.StickyOf = policy.Deny, strings.TrimPrefix(first, "/approve/")
+		})
+		g.show("")
+		g.judged(nil)
+	}},
+	{"denied-reopened", func(g *gallery) {
+		g.tab.click(`.aside button`)
+		g.tab.until(`document.body.innerText.includes("Re-opened by")`)
+	}},
+	{"ran-unasked", func(g *gallery) {
+		g.judged(ran("mode.before-anything-outside.v1"))
+		a := g.ask(mail)
+		g.judged(nil)
+		g.claimed(a)
+		g.tab.open(pathOf(&a))
+	}},
+	{"ran-under-rule", func(g *gallery) {
+		_, rule := g.allowAlways(g.bea)
+		g.judged(ran(rule.PolicyID()))
+		a := g.ask(mail)
+		g.judged(nil)
+		g.tab.open(pathOf(&a))
+	}},
+	{"may-have-happened", func(g *gallery) {
+		g.listens("deployer")
+		a := g.doubtful()
+		g.tab.open(pathOf(&a))
+		g.tab.click(`.aside summary`)
+	}},
+	{"asked-again", func(g *gallery) {
+		g.tab.click(`.aside details button`)
+		g.tab.until(`document.body.innerText.includes("Asked for again by you")`)
+	}},
+	{"dismissed", func(g *gallery) {
+		g.tab.click(`.aside .act button`)
+		g.tab.until(`document.body.innerText.includes("Dismissed by you")`)
+	}},
+	{"agents", func(g *gallery) {
+		_, err := g.rules.Pause(g.t.Context(), g.callerOf(g.bea), "agents", "deployer", 0)
+		require.NoError(g.t, err)
+		g.ask(manyFacts)
+		g.ask(rightToLeft)
+		g.ask(func(q *approvals.Ask) { q.Agent = "" })
+		g.ask(func(q *approvals.Ask) { q.Agent = strings.Repeat("unbroken", 12) })
+		g.tab.open("/agents")
+	}},
+	{"agent", func(g *gallery) {
+		_, err := g.rules.SwitchMoney(g.t.Context(), g.callerOf(g.bea), settings.MoneySwitch{
+			Runtime: "agents", Agent: "books", Tool: "create_refund", Life: core.Millis(7 * 24 * time.Hour / time.Millisecond), Uses: 5,
+		})
+		require.NoError(g.t, err)
+		g.tab.open(agentPath("books"))
+	}},
+	{"agent-paused", func(g *gallery) { g.tab.open(agentPath("deployer")) }},
+	{"agent-pause-sure", func(g *gallery) {
+		g.tab.open(agentPath("books"))
+		g.tab.click(`.act summary`)
+	}},
+	{"agent-conflict", func(g *gallery) {
+		_, err := g.rules.SetMode(g.t.Context(), g.callerOf(g.bea), settings.ModeChange{Runtime: "agents", Agent: "books", Mode: core.ModeOnlyMoney})
+		require.NoError(g.t, err)
+		g.tab.click(`input[value="before-everything"]`)
+		g.tab.click(`.mode button`)
+		g.tab.until(`document.getElementById("notice") !== null`)
+	}},
+	{"agent-money-sure", func(g *gallery) {
+		g.tab.write("#tool", "wire_transfer")
+		g.tab.click(`#money button`)
+		g.tab.until(`document.body.innerText.includes("whatever it is told to?")`)
+	}},
+	{"rules", func(g *gallery) {
+		g.tab.open("/rules")
+		g.tab.click(".rule summary")
+	}},
+	{"unattended", func(g *gallery) {
+		g.judged(ran("mcp.wiki.exempt"))
+		for range 3 {
+			g.ask(func(q *approvals.Ask) { q.Kind, q.Title = core.KindPlugin, "Update the page “Release notes”" })
+		}
+		g.judged(ran("sandbox.workspace.v1"))
+		g.ask(unbroken)
+		g.ask(rightToLeft)
+		g.judged(nil)
+		g.advance(11 * time.Minute)
+		g.tab.open("/unattended")
+	}},
+}
+
+func (b *tab) path() string {
+	b.t.Helper()
+	return eval[string](b, `location.pathname`)
+}
