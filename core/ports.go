@@ -130,6 +130,7 @@ type ListQuery struct {
 	Runtime string
 	Status  Status
 	Origin  Origin // OriginAuto lists what ran without asking (R67).
+	Within  Millis // Only what was asked within this time, in ms, before now; 0 for any.
 	Agent   string
 	Session string
 	Run     string

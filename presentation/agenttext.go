@@ -48,6 +48,10 @@ const (
 	agentCancelled  = "This question was closed before anybody answered." + agentNothing
 )
 
+// AgentReads is what the agent reads of a call that only looks things up: there is no
+// record of it.
+const AgentReads = "This only looks things up and needs no approval: go ahead. There is nothing to claim."
+
 // AgentText is what the asking agent is told about an approval, distinct for each
 // outcome (R103 to R108). It never names the person who answered.
 func AgentText(a core.Approval) string {

@@ -18,18 +18,26 @@ import (
 func newList(c *connection) *cobra.Command {
 	q := client.Filter{}
 	var status string
-	var all, asJSON bool
+	var all, unattended, asJSON bool
 	cmd := &cobra.Command{
-		Use: "list", GroupID: "answer", Short: "List the questions that wait",
+		Use: "list", GroupID: "answer", Short: "List the questions that wait, or what ran without asking",
+		Example: "  sayso list\n" +
+			"  sayso list --unattended --since 12h   # What ran last night, and under which policy.",
 		Args: exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if unattended && (all || cmd.Flags().Changed("status")) {
+				return usage("--unattended lists what a policy allowed, whatever became of it: give no --status and no --all")
+			}
 			m, err := c.either()
 			if err != nil {
 				return err
 			}
 			q.Status = core.Status(status)
-			if all {
+			if all || unattended {
 				q.Status = ""
+			}
+			if unattended {
+				q.Origin = core.OriginAuto
 			}
 			page, err := m.List(cmd.Context(), q, "")
 			if err != nil {
@@ -38,12 +46,17 @@ func newList(c *connection) *cobra.Command {
 			if asJSON {
 				return printJSON(c.env.stdout, page)
 			}
+			if unattended {
+				return c.printUnattended(page)
+			}
 			return c.printList(page)
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&status, "status", string(core.StatusPending), "pending, allowed, denied, expired or cancelled")
 	f.BoolVar(&all, "all", false, "whatever the status")
+	f.BoolVar(&unattended, "unattended", false, "what ran without asking a person, and under which policy")
+	f.DurationVar(&q.Within, "since", 0, "only what was asked within this time, such as 12h")
 	f.StringVar(&q.Agent, "agent", "", "only of this agent")
 	f.StringVar(&q.Session, "session", "", "only of this session")
 	f.StringVar(&q.Run, "run", "", "only of this run")
@@ -64,6 +77,22 @@ func (c *connection) printList(page api.List) error {
 		// All else is safe text already; an id is the asking program's own.
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", redact.Visible(a.ID), a.Status, a.Presentation.Title, a.Agent, when)
 	}
+	return c.endList(w, page)
+}
+
+// printUnattended says of each call which policy let it run, and what became of it.
+func (c *connection) printUnattended(page api.List) error {
+	w := tabwriter.NewWriter(c.env.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "ID\tPOLICY\tOUTCOME\tTITLE\tAGENT\tWHEN")
+	for i := range page.Approvals {
+		a := &page.Approvals[i]
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s ago\n",
+			redact.Visible(a.ID), a.PolicyID, a.Execution, a.Presentation.Title, a.Agent, brief(page.ServerTime.Sub(a.CreatedAt)))
+	}
+	return c.endList(w, page)
+}
+
+func (c *connection) endList(w *tabwriter.Writer, page api.List) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}

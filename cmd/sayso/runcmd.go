@@ -80,6 +80,10 @@ func (r *runner) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if unrecorded(a) { // A table says that this program only reads: there is nothing to claim or report.
+		code, _ := r.execute(ctx)
+		return exitWith(code)
+	}
 	if a.Approval.Status != core.StatusAllowed {
 		return w.report(a)
 	}

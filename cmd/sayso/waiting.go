@@ -44,7 +44,7 @@ func (w *waiting) ask(ctx context.Context, ask api.Ask, wait bool) (*api.Answer,
 	if asked.Hint != "" {
 		fmt.Fprintln(w.err, "sayso:", asked.Hint)
 	}
-	if !wait || a.Approval.Status.Terminal() {
+	if !wait || asked.Unrecorded || a.Approval.Status.Terminal() {
 		return a, nil
 	}
 	if w.line.out != nil {
@@ -126,8 +126,19 @@ func (w *waiting) watch(ctx context.Context, id string) {
 	}
 }
 
+// unrecorded reports whether the call only reads: it may run, and has no record.
+func unrecorded(a *api.Answer) bool {
+	return a.Verdict == api.VerdictAllow && a.Approval.ID == ""
+}
+
 // report prints the result and returns it as an exit code.
 func (w *waiting) report(a *api.Answer) error {
+	if unrecorded(a) {
+		if w.json {
+			return printJSON(w.out, api.Asked{Verdict: a.Verdict, Unrecorded: true, AgentText: a.AgentText})
+		}
+		return say(w.out, "allowed: it only looks things up")
+	}
 	switch {
 	case w.json:
 		if err := printJSON(w.out, a); err != nil {

@@ -25,12 +25,14 @@ func VerdictOf(s core.Status) Verdict {
 	return VerdictDeny
 }
 
-// Asked is the answer to an ask.
+// Asked is the answer to an ask. A call that only reads has no approval: it is
+// unrecorded, with the verdict allow.
 type Asked struct {
-	Verdict   Verdict  `json:"verdict" enum:"allow,ask,deny"`
-	Approval  Approval `json:"approval"`
-	AgentText string   `json:"agent_text,omitempty" doc:"What to tell the agent."`
-	Hint      string   `json:"hint,omitempty" doc:"What to do where nobody can be asked, or can be asked yet."`
+	Verdict    Verdict  `json:"verdict" enum:"allow,ask,deny"`
+	Unrecorded bool     `json:"unrecorded,omitempty" doc:"The call only looks things up: it may run, there is no record of it and nothing to claim."`
+	Approval   Approval `json:"approval,omitzero" doc:"Left out for a call that is unrecorded."`
+	AgentText  string   `json:"agent_text,omitempty" doc:"What to tell the agent."`
+	Hint       string   `json:"hint,omitempty" doc:"What to do where nobody can be asked, or can be asked yet."`
 }
 
 // Answer is one approval, as GET /v1/approvals/{id} and the calls of the grant

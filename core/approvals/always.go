@@ -41,7 +41,7 @@ func settle(a *core.Approval, cmd *core.NewApproval, v *policy.Verdict) bool {
 		a.Resolution = core.Resolution{
 			Decision: core.DecisionDeny, Reason: core.ReasonStickyDecline, ResolverKind: core.ResolverPolicy, ResolverName: "policy",
 		}
-	case policy.Ask, policy.Allow: // A surface that answers without a record is still to come: reading asks.
+	case policy.Ask, policy.Allow: // What only reads never comes here.
 		return false
 	default:
 		return false

@@ -15,7 +15,8 @@ import (
 const evaluations = 5
 
 // Ask evaluates a call and, when it asks, writes the record with its planned
-// cards. The same key with the same content returns the same row.
+// cards. The same key with the same content returns the same row. A call that only
+// reads is answered anew each time, whatever its key, and leaves no row (K15).
 //
 // Errors: ErrForbidden (not a machine with the scope "request"), ErrInvalid (a
 // FieldError), ErrIdempotencyConflict, ErrIDTaken, ErrStaleEpoch, ErrRunAborted,
@@ -108,6 +109,9 @@ func (s *Service) evaluateAndCreate(ctx context.Context, ask *Ask, draft core.Ap
 			Answer: policy.Ask, Class: core.ClassSend, ClassSource: "unreadable-policy",
 			Trail: []core.TrailStep{{Step: "error", Verdict: string(policy.Ask)}},
 		}
+	}
+	if verdict.Answer == policy.Allow {
+		return Asked{Unrecorded: true}, nil
 	}
 	a := draft
 	a.Class, a.ClassSource, a.AlwaysOffer = verdict.Class, verdict.ClassSource, verdict.AlwaysOffer

@@ -25,6 +25,7 @@ func evaluated(t *testing.T) *kit {
 			{Names: []string{"mail"}, Class: core.ClassSend, Always: []policy.AlwaysScope{{Scope: policy.ScopeRecipient, Fields: []string{"to"}, Form: policy.FormEmail}}},
 			{Names: []string{"pay"}, Class: core.ClassMoney},
 			{Names: []string{"note"}, Class: core.ClassWrite},
+			{Names: []string{"look"}, Class: core.ClassRead},
 		},
 	}}})
 	require.NoError(t, err)
@@ -157,4 +158,25 @@ func TestStickyDeclineK34(t *testing.T) {
 	require.Equal(t, core.StatusDenied, k.ask().Status)
 	k.advance(time.Millisecond)
 	require.Equal(t, core.StatusPending, k.ask().Status)
+}
+
+// R57, K15: what only reads runs at once, in every mode, and leaves no row, whatever its
+// key; with other arguments it is the same call of the same tool.
+func TestReadingLeavesNoRecord(t *testing.T) {
+	t.Parallel()
+	k := evaluated(t)
+	_, err := k.store.SetMode(t.Context(), core.SetMode{Runtime: "agents", Agent: "books", Mode: core.ModeBeforeEverything, By: "ann"})
+	require.NoError(t, err)
+	for range 2 {
+		asked, err := k.service.Ask(t.Context(), k.token, question(func(q *approvals.Ask) {
+			q.Operation.Tool, q.Operation.Name, q.IdempotencyKey = "look", "", "key"
+		}))
+		require.NoError(t, err)
+		require.Equal(t, approvals.Asked{Unrecorded: true}, asked)
+	}
+	page, err := k.store.List(t.Context(), core.ListQuery{})
+	require.NoError(t, err)
+	require.Empty(t, page.Approvals)
+	_, err = k.service.Ask(t.Context(), core.Caller{Token: &core.Token{Runtime: "agents", Scopes: []core.Scope{core.ScopeRead}}}, question())
+	require.ErrorIs(t, err, core.ErrForbidden, "nobody reads the verdict without the right to ask")
 }

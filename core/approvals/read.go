@@ -161,6 +161,9 @@ func (s *Service) List(ctx context.Context, c core.Caller, q core.ListQuery) (co
 	if q.Origin != "" && !q.Origin.Valid() {
 		return core.ListPage{}, core.Invalid("origin", "must be ask or auto")
 	}
+	if q.Within < 0 {
+		return core.ListPage{}, core.Invalid("within", "must not be negative")
+	}
 	if c.Token != nil {
 		q.Runtime = c.Token.Runtime
 	}

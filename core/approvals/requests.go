@@ -47,8 +47,11 @@ type AskOperation struct {
 // Asked is the answer to Ask.
 type Asked struct {
 	Approval core.Approval
-	Existing bool   // The same key and content were asked before.
-	Hint     string // What to do where nobody can be asked, or can be asked yet; "" otherwise.
+	Existing bool // The same key and content were asked before.
+	// Unrecorded is a call that only reads: it may run, nothing is recorded of it, and
+	// there is nothing to claim. Approval is empty then.
+	Unrecorded bool
+	Hint       string // What to do where nobody can be asked, or can be asked yet; "" otherwise.
 }
 
 // Shown is what the answering surface had shown, as established by trusted code

@@ -23,7 +23,8 @@ const pollPause = 200 * time.Millisecond
 // Ask asks and returns the verdict so far, after waiting for an answer for at most
 // wait (the service cuts it at 60 s; 0 returns at once). Without an id and a key of
 // its own the request gets a random idempotency key, so that repeating it after a
-// lost answer finds the same record.
+// lost answer finds the same record. A call that only reads has none: it is
+// Unrecorded, and may run at once, without a claim.
 //
 // Errors: core.ErrInvalid, core.ErrIdempotencyConflict and core.ErrIDTaken (with the
 // record in Error.Approval where there is one), core.ErrPendingLimit,
@@ -92,6 +93,8 @@ func waitQuery(wait time.Duration) url.Values {
 // Filter narrows a list; empty fields do not.
 type Filter struct {
 	Status  core.Status
+	Origin  core.Origin   // core.OriginAuto: what ran without asking.
+	Within  time.Duration // Only what was asked within this time.
 	Agent   string
 	Session string
 	Run     string
@@ -103,11 +106,14 @@ type Filter struct {
 func (c *Client) List(ctx context.Context, f Filter, cursor string) (api.List, error) {
 	q := url.Values{}
 	for name, value := range map[string]string{
-		"status": string(f.Status), "agent": f.Agent, "session": f.Session, "run": f.Run, "cursor": cursor,
+		"status": string(f.Status), "origin": string(f.Origin), "agent": f.Agent, "session": f.Session, "run": f.Run, "cursor": cursor,
 	} {
 		if value != "" {
 			q.Set(name, value)
 		}
+	}
+	if f.Within > 0 {
+		q.Set("within", f.Within.String())
 	}
 	if f.Limit > 0 {
 		q.Set("limit", strconv.Itoa(f.Limit))

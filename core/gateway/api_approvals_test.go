@@ -17,6 +17,7 @@ import (
 	"github.com/saysohq/sayso/core/api"
 	"github.com/saysohq/sayso/core/approvals"
 	"github.com/saysohq/sayso/core/gateway"
+	"github.com/saysohq/sayso/presentation"
 )
 
 const askBody = `{"kind":"plugin","title":"Send a mail","agent":"helper","idempotency_key":"key-1",
@@ -64,6 +65,43 @@ func TestAskAgainIs200AndOtherContentIs409WithTheRecord(t *testing.T) {
 	}
 	p := requireProblem(t, e.do(t, machineBearer, http.MethodPost, "/v1/approvals", askBody), http.StatusConflict, "idempotency_conflict")
 	require.Equal(t, "id-1", p.Approval.ID)
+}
+
+// K15: a call that only reads is told so, at once and without a record.
+func TestAskOfAReaderHasNoRecord(t *testing.T) {
+	t.Parallel()
+	e := newEdge(t)
+	e.service.ask = func(core.Caller, approvals.Ask) (approvals.Asked, error) {
+		return approvals.Asked{Unrecorded: true}, nil
+	}
+	w := e.do(t, machineBearer, http.MethodPost, "/v1/approvals?wait=25s", askBody)
+	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
+	require.Empty(t, cmp.Diff(api.Asked{Verdict: api.VerdictAllow, Unrecorded: true, AgentText: presentation.AgentReads}, decodeInto[api.Asked](t, w)))
+	require.NotContains(t, w.Body.String(), `"approval"`)
+}
+
+// R67: what ran unattended is found by its origin, within a time.
+func TestListOfWhatRanUnattended(t *testing.T) {
+	t.Parallel()
+	e := newEdge(t)
+	var got core.ListQuery
+	e.service.list = func(_ core.Caller, q core.ListQuery) (core.ListPage, error) {
+		got = q
+		auto := allowed("id-1")
+		auto.Origin, auto.PolicyID = core.OriginAuto, "mode.before-anything-outside.v1"
+		return core.ListPage{Approvals: []core.Approval{auto}, More: true}, nil
+	}
+	w := e.do(t, machineBearer, http.MethodGet, "/v1/approvals?origin=auto&within=12h&limit=1", "")
+	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
+	require.Equal(t, core.ListQuery{Origin: core.OriginAuto, Within: 12 * 60 * 60 * 1000, Limit: 1}, got)
+	page := decodeInto[api.List](t, w)
+	require.Equal(t, "mode.before-anything-outside.v1", page.Approvals[0].PolicyID)
+	next := "/v1/approvals?limit=1&cursor=" + url.QueryEscape(page.Cursor)
+	require.Equal(t, http.StatusOK, e.do(t, machineBearer, http.MethodGet, next+"&origin=auto&within=12h", "").Code)
+	require.NotEqual(t, http.StatusOK, e.do(t, machineBearer, http.MethodGet, next+"&origin=auto", "").Code, "the cursor holds for its filters")
+	for _, bad := range []string{"within=x", "within=-1h", "within=0s", "origin=x"} {
+		require.GreaterOrEqual(t, e.do(t, machineBearer, http.MethodGet, "/v1/approvals?"+bad, "").Code, 400, bad)
+	}
 }
 
 func TestAskWaits(t *testing.T) {

@@ -10,11 +10,13 @@ import (
 	"github.com/saysohq/sayso/core"
 	"github.com/saysohq/sayso/core/api"
 	"github.com/saysohq/sayso/core/approvals"
+	"github.com/saysohq/sayso/presentation"
 )
 
 func (g *Gateway) registerApprovals() {
 	ask := g.operation("ask", http.MethodPost, "/v1/approvals", "Evaluate a call, and ask when it must be asked")
-	ask.Description = "201: a new record. 200: the same key and content were asked before."
+	ask.Description = "201: a new record. 200: the same key and content were asked before, or the call only reads: " +
+		"then it is unrecorded, has no approval, and may run without a claim."
 	ask.DefaultStatus = http.StatusCreated
 	huma.Register(g.api, ask, g.ask)
 	huma.Register(g.api, g.operation("get", http.MethodGet, "/v1/approvals/{id}",
@@ -55,6 +57,9 @@ func (g *Gateway) ask(ctx context.Context, in *askInput) (*output[api.Asked], er
 	asked, err := g.deps.Approvals.Ask(ctx, c, request)
 	if err != nil {
 		return nil, g.failWith(ctx, c, err, asked.Approval)
+	}
+	if asked.Unrecorded {
+		return respond(api.Asked{Verdict: api.VerdictAllow, Unrecorded: true, AgentText: presentation.AgentReads}), nil
 	}
 	a := asked.Approval
 	if a.Status == core.StatusPending && wait > 0 {
@@ -151,6 +156,8 @@ func (g *Gateway) wait(ctx context.Context, c *core.Caller, w *approvals.WaitReq
 
 type listInput struct {
 	Status  core.Status `query:"status" enum:"pending,allowed,denied,expired,cancelled"`
+	Origin  core.Origin `query:"origin" enum:"ask,auto" doc:"auto: what ran without asking a person."`
+	Within  string      `query:"within" doc:"A Go duration such as 12h: only what was asked within this time."`
 	Agent   string      `query:"agent"`
 	Session string      `query:"session" doc:"A session key."`
 	Run     string      `query:"run"`
@@ -160,7 +167,14 @@ type listInput struct {
 
 func (g *Gateway) list(ctx context.Context, in *listInput) (*output[api.List], error) {
 	c := callOf(ctx).caller
-	q := core.ListQuery{Status: in.Status, Agent: in.Agent, Session: in.Session, Run: in.Run, Limit: in.Limit}
+	q := core.ListQuery{Status: in.Status, Origin: in.Origin, Agent: in.Agent, Session: in.Session, Run: in.Run, Limit: in.Limit}
+	if in.Within != "" {
+		d, err := time.ParseDuration(in.Within)
+		if err != nil || d < time.Millisecond {
+			return nil, g.fail(ctx, core.Invalid("query.within", "must be a duration such as 12h"))
+		}
+		q.Within = core.Millis(d.Milliseconds())
+	}
 	scope := scopeOf(c, q)
 	if in.Cursor != "" {
 		before, err := g.cursors.decode(in.Cursor, scope)

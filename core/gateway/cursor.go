@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"strconv"
 	"strings"
 
 	"github.com/saysohq/sayso/core"
@@ -73,5 +74,5 @@ func scopeOf(c core.Caller, q core.ListQuery) string {
 		who = "person " + c.Person.ID
 	}
 	// The separator cannot stand in any part: control characters were refused.
-	return strings.Join([]string{who, string(q.Status), q.Agent, q.Session, q.Run}, "\x00")
+	return strings.Join([]string{who, string(q.Status), string(q.Origin), strconv.FormatInt(int64(q.Within), 10), q.Agent, q.Session, q.Run}, "\x00")
 }

@@ -34,6 +34,8 @@ type record interface {
 	core.AgentLives
 	core.Rules
 	core.Declines
+	core.Outcomes
+	core.Updates
 	core.Policies
 	core.PolicyTables
 }

@@ -21,6 +21,7 @@ func listSpecs() []spec {
 		{"C47 an explicit list hides from owners", listReviewersHideFromOwners},
 		{"a disabled person sees nothing", listDisabled},
 		{"C44 history past retention is not told, pruned or not", listRetention},
+		{"R67 a list can be of what was asked lately", listWithin},
 		{"a list keeps to its closed sets", listInvalid},
 		{"the revisions of many are one look", revisions},
 	}
@@ -204,8 +205,17 @@ func listRetention(k *kit) {
 	require.Empty(k.t, k.list(core.ListQuery{Status: core.StatusDenied}).Approvals)
 }
 
+func listWithin(k *kit) {
+	early := k.create()
+	k.h.Advance(time.Minute)
+	late := k.create()
+	require.Equal(k.t, []string{late.ID}, idsOf(k.list(core.ListQuery{Within: core.Millis(time.Minute.Milliseconds())})))
+	require.Equal(k.t, []string{late.ID, early.ID}, idsOf(k.list(core.ListQuery{Within: core.Millis(time.Minute.Milliseconds()) + 1})))
+	require.Empty(k.t, k.list(core.ListQuery{Origin: core.OriginAuto, Within: 1}).Approvals)
+}
+
 func listInvalid(k *kit) {
-	for _, q := range []core.ListQuery{{Limit: -1}, {Limit: core.MaxPage + 1}, {Status: "waiting"}, {Origin: "nobody"}} {
+	for _, q := range []core.ListQuery{{Limit: -1}, {Limit: core.MaxPage + 1}, {Status: "waiting"}, {Origin: "nobody"}, {Within: -1}} {
 		_, err := k.List(k.ctx, q)
 		require.ErrorIs(k.t, err, core.ErrInvalid)
 	}

@@ -32,7 +32,7 @@ const (
 			AND NOT EXISTS (SELECT 1 FROM instances n WHERE n.runtime = ?1 AND n.name = ?3 AND n.epoch > ?4)), ''),
 		coalesce((SELECT CASE WHEN EXISTS (SELECT 1 FROM reopened o WHERE o.approval_id = a.id) THEN '' ELSE a.id END` + sqlNewestDecline + `), ''),
 		coalesce((SELECT a.resolved_at` + sqlNewestDecline + `), 0),
-		coalesce((SELECT digest FROM policy_tables ORDER BY number DESC LIMIT 1), '')`
+		coalesce((SELECT digest FROM policy_tables WHERE number = ` + sqlNewestTables + `), '')`
 	sqlNewestDecline = ` FROM approvals a WHERE a.status = 'denied' AND a.reason = 'user'
 		AND a.runtime = ?1 AND a.agent = ?2 AND a.action_hash = ?5 ORDER BY a.resolved_at DESC, a.id DESC LIMIT 1`
 )

@@ -14,7 +14,7 @@ import (
 // the limit (conformance 45). Errors: core.ErrInvalid for a filter outside the
 // closed sets.
 func (s *Store) List(ctx context.Context, q core.ListQuery) (core.ListPage, error) {
-	if q.Limit < 0 || q.Limit > core.MaxPage || (q.Status != "" && !q.Status.Valid()) || (q.Origin != "" && !q.Origin.Valid()) {
+	if q.Limit < 0 || q.Limit > core.MaxPage || q.Within < 0 || (q.Status != "" && !q.Status.Valid()) || (q.Origin != "" && !q.Origin.Valid()) {
 		return core.ListPage{}, fmt.Errorf("list approvals: %w", core.Invalid("list", "needs a known status and origin, and a limit up to %d", core.MaxPage))
 	}
 	if q.Limit == 0 {
@@ -110,6 +110,9 @@ func listStatement(rows *Table, q core.ListQuery, now core.Millis) (string, []an
 		if f.value != "" {
 			where, args = append(where, "a."+f.column+" = ?"), append(args, f.value)
 		}
+	}
+	if q.Within > 0 {
+		where, args = append(where, "a.created_at > ?"), append(args, int64(now-q.Within))
 	}
 	if q.Run != "" {
 		where = append(where, "a.run_id <> ''")

@@ -8,7 +8,8 @@ import (
 )
 
 const (
-	sqlTablesInForce = `SELECT digest, number, put_by, created_at FROM policy_tables ORDER BY number DESC LIMIT 1`
+	sqlTablesInForce = `SELECT digest, number, put_by, created_at FROM policy_tables WHERE number = ` + sqlNewestTables
+	sqlNewestTables  = `(SELECT max(number) FROM policy_tables)`
 	sqlTablesSeen    = `SELECT coalesce(max(number), 0) FROM policy_tables WHERE digest = ?`
 	sqlPutTables     = `INSERT INTO policy_tables (number, digest, put_by, created_at) VALUES (?, ?, ?, ?)`
 	sqlForgetTables  = `DELETE FROM policy_tables WHERE number <= ?`
