@@ -11,6 +11,8 @@ type Problem struct {
 	RequestID string    `json:"request_id,omitempty"`
 	Errors    []Fault   `json:"errors,omitempty" nullable:"false"`
 	Approval  *Approval `json:"approval,omitempty" doc:"On a conflict: the record as it is."`
+	Agent     *Agent    `json:"agent,omitempty" doc:"On a conflict: the settings as they are."`
+	Rule      *Rule     `json:"rule,omitempty" doc:"On a conflict: the switch that is on already."`
 }
 
 // Fault is one field and the rule that it broke.

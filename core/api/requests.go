@@ -80,7 +80,8 @@ type Report struct {
 
 // Register is the body of PUT /v1/runtimes/self/instances/{name}.
 type Register struct {
-	BootID string `json:"boot_id" doc:"Random, 16 to 256 bytes, fresh for every start of the instance."`
+	BootID string            `json:"boot_id" doc:"Random, 16 to 256 bytes, fresh for every start of the instance."`
+	Facts  map[string]string `json:"facts,omitempty" doc:"What the runtime attests of this start, such as sandbox, network, search_backend, browser_backend: at most 16, names and values of at most 200 bytes. They replace those given before."`
 }
 
 // Instance is the answer to Register.

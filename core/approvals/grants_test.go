@@ -157,11 +157,14 @@ func TestRestart(t *testing.T) {
 	t.Parallel()
 	k := newKit(t)
 	boot := func(id string) core.Instance {
-		in, err := k.service.RegisterInstance(t.Context(), k.token, "one", id)
+		in, err := k.service.RegisterInstance(t.Context(), k.token, approvals.Registration{Name: "one", BootID: id, Facts: map[string]string{"sandbox": "docker"}})
 		require.NoError(t, err)
 		return in
 	}
 	first := boot("boot-id-of-16-bytes-1")
+	state, err := k.store.PolicyState(t.Context(), core.PolicyQuery{Runtime: "agents", Agent: "books", Instance: "one", Epoch: first.Epoch})
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"sandbox": "docker"}, state.Facts, "R69: facts come with the registration")
 	require.Equal(t, first, boot("boot-id-of-16-bytes-1"), "the same boot keeps its epoch")
 	bound := func(q *approvals.Ask) { q.Instance, q.Epoch = "one", first.Epoch }
 	live := k.ask(bound)
@@ -173,12 +176,16 @@ func TestRestart(t *testing.T) {
 	require.Equal(t, core.StatusPending, k.read(durable.ID).Status)
 	require.Equal(t, core.VoidRuntimeRestart, k.read(granted.ID).VoidReason)
 	require.Equal(t, []core.Reason{core.ReasonUser, core.ReasonRuntimeRestart}, k.seen.ended, "R202: each is counted once")
-	_, err := k.service.Ask(t.Context(), k.token, question(bound))
+	_, err = k.service.Ask(t.Context(), k.token, question(bound))
 	require.ErrorIs(t, err, core.ErrStaleEpoch, "a zombie cannot slip in")
 	for _, bad := range []string{"", "short"} {
-		_, err := k.service.RegisterInstance(t.Context(), k.token, "one", bad)
+		_, err := k.service.RegisterInstance(t.Context(), k.token, approvals.Registration{Name: "one", BootID: bad})
 		require.ErrorIs(t, err, core.ErrInvalid)
 	}
+	_, err = k.service.RegisterInstance(t.Context(), k.token, approvals.Registration{
+		Name: "one", BootID: "boot-id-of-16-bytes-3", Facts: map[string]string{"sandbox": "\xff"},
+	})
+	require.ErrorIs(t, err, core.ErrInvalid)
 }
 
 // TestAbort (R140, conformance 66): only that run, and for good.

@@ -116,6 +116,15 @@ type Report struct {
 	Error   string
 }
 
+// Registration is a start of an instance of the calling runtime.
+type Registration struct {
+	Name   string
+	BootID string // Random, and fresh for every start; 16 to 256 bytes.
+	// Facts are what the runtime attests of the instance, such as its sandbox (R69): at
+	// most core.MaxFacts. They replace those of this boot, and are gone with it.
+	Facts map[string]string
+}
+
 // Reply is a message instead of an answer (R133).
 type Reply struct {
 	Run       string

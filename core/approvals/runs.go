@@ -1,6 +1,7 @@
 package approvals
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,18 +17,23 @@ const maxReply = 16 << 10
 // RegisterInstance gives a boot of a runtime's instance its epoch. A newer epoch
 // ends what the instance's former life left open (K1). Errors: ErrForbidden,
 // ErrInvalid.
-func (s *Service) RegisterInstance(ctx context.Context, c core.Caller, name, bootID string) (core.Instance, error) {
+func (s *Service) RegisterInstance(ctx context.Context, c core.Caller, r Registration) (core.Instance, error) {
 	if err := s.machine(ctx, c, core.ScopeRequest); err != nil {
 		return core.Instance{}, err
 	}
-	if err := text("name", name, core.MaxShortText); err != nil || name == "" {
+	if err := text("name", r.Name, core.MaxShortText); err != nil || r.Name == "" {
 		return core.Instance{}, core.Invalid("name", "must be 1 to %d bytes of UTF-8", core.MaxShortText)
 	}
-	if err := text("boot_id", bootID, core.MaxShortText); err != nil || len(bootID) < minClaimToken {
+	if err := text("boot_id", r.BootID, core.MaxShortText); err != nil || len(r.BootID) < minClaimToken {
 		return core.Instance{}, core.Invalid("boot_id", "must be %d to %d bytes of random text", minClaimToken, core.MaxShortText)
 	}
+	for fact, value := range r.Facts {
+		if err := cmp.Or(text("facts", fact, core.MaxFactBytes), text("facts", value, core.MaxFactBytes)); err != nil {
+			return core.Instance{}, err
+		}
+	}
 	in, hints, err := s.deps.Store.RegisterInstance(ctx, core.RegisterInstance{
-		Runtime: c.Token.Runtime, Instance: name, BootID: bootID,
+		Runtime: c.Token.Runtime, Instance: r.Name, BootID: r.BootID, Facts: r.Facts,
 	})
 	if err != nil {
 		return core.Instance{}, fmt.Errorf("register instance: %w", err)

@@ -167,9 +167,9 @@ func (c *Client) Report(ctx context.Context, id string, r api.Report) (api.Answe
 }
 
 // RegisterInstance registers a start of an instance; the same boot id is the same
-// epoch. Errors: core.ErrForbidden.
-func (c *Client) RegisterInstance(ctx context.Context, name, bootID string) (api.Instance, error) {
-	return repeat[api.Instance](ctx, c, http.MethodPut, path("/v1/runtimes/self/instances/", name), api.Register{BootID: bootID})
+// epoch. Errors: core.ErrForbidden, core.ErrInvalid.
+func (c *Client) RegisterInstance(ctx context.Context, name string, r api.Register) (api.Instance, error) {
+	return repeat[api.Instance](ctx, c, http.MethodPut, path("/v1/runtimes/self/instances/", name), r)
 }
 
 // Run reads how a run stands. Errors: core.ErrNotFound when nothing was ever asked

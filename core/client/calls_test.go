@@ -50,7 +50,7 @@ func everyCall(c *client.Client) []func(context.Context) error {
 		func(ctx context.Context) error { _, err := c.DenyMalformed(ctx, id); return err },
 		func(ctx context.Context) error { _, err := c.Claim(ctx, id, api.Claim{}); return err },
 		func(ctx context.Context) error { _, err := c.Report(ctx, id, api.Report{}); return err },
-		func(ctx context.Context) error { _, err := c.RegisterInstance(ctx, id, "b"); return err },
+		func(ctx context.Context) error { _, err := c.RegisterInstance(ctx, id, api.Register{BootID: "b"}); return err },
 		func(ctx context.Context) error { _, err := c.Run(ctx, id); return err },
 		func(ctx context.Context) error { _, err := c.AbortRun(ctx, id); return err },
 		func(ctx context.Context) error { _, err := c.Reply(ctx, id, api.Reply{}); return err },
@@ -65,6 +65,23 @@ func everyCall(c *client.Client) []func(context.Context) error {
 		func(ctx context.Context) error { return c.UnlinkIdentity(ctx, "slack:T/1", id) },
 		func(ctx context.Context) error { _, err := c.Owners(ctx, "bot", id); return err },
 		func(ctx context.Context) error { return c.SetOwners(ctx, "bot", id, nil) },
+		func(ctx context.Context) error { _, err := c.Agents(ctx); return err },
+		func(ctx context.Context) error { _, err := c.Agent(ctx, "bot", id); return err },
+		func(ctx context.Context) error { _, err := c.SetMode(ctx, "bot", id, api.SetMode{}); return err },
+		func(ctx context.Context) error { _, err := c.Pause(ctx, "bot", "", 1); return err },
+		func(ctx context.Context) error { _, err := c.Resume(ctx, "bot", id, 1); return err },
+		func(ctx context.Context) error { _, err := c.Reset(ctx, "bot", id); return err },
+		func(ctx context.Context) error { _, err := c.DeleteAgent(ctx, "bot", id); return err },
+		func(ctx context.Context) error { _, err := c.History(ctx, "bot", id, 5); return err },
+		func(ctx context.Context) error { _, err := c.SwitchMoney(ctx, "bot", id, api.SwitchMoney{}); return err },
+		func(ctx context.Context) error {
+			agent := ""
+			_, err := c.Rules(ctx, client.RuleFilter{Runtime: "bot", Agent: &agent, Live: true, Limit: 1}, "c")
+			return err
+		},
+		func(ctx context.Context) error { _, err := c.Rule(ctx, id); return err },
+		func(ctx context.Context) error { _, err := c.RemoveRule(ctx, id); return err },
+		func(ctx context.Context) error { _, err := c.Reopen(ctx, id); return err },
 		func(ctx context.Context) error { _, err := c.IssueCode(ctx, id, api.IssueCode{}); return err },
 		func(ctx context.Context) error { _, err := c.IssueFirstCode(ctx, "link"); return err },
 		func(ctx context.Context) error { _, err := c.Sessions(ctx, id); return err },

@@ -309,12 +309,11 @@ func TestTamperedCursors(t *testing.T) {
 func TestInstancesAndRuns(t *testing.T) {
 	t.Parallel()
 	e := newEdge(t)
-	e.service.registerInstance = func(_ core.Caller, name, boot string) (core.Instance, error) {
-		require.Equal(t, "host/one", name)
-		require.Equal(t, "boot-1", boot)
-		return core.Instance{Runtime: "bot", Name: name, Epoch: 7}, nil
+	e.service.registerInstance = func(_ core.Caller, r approvals.Registration) (core.Instance, error) {
+		require.Equal(t, approvals.Registration{Name: "host/one", BootID: "boot-1", Facts: map[string]string{"sandbox": "docker"}}, r)
+		return core.Instance{Runtime: "bot", Name: r.Name, Epoch: 7}, nil
 	}
-	w := e.do(t, machineBearer, http.MethodPut, "/v1/runtimes/self/instances/host%2Fone", `{"boot_id":"boot-1"}`)
+	w := e.do(t, machineBearer, http.MethodPut, "/v1/runtimes/self/instances/host%2Fone", `{"boot_id":"boot-1","facts":{"sandbox":"docker"}}`)
 	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
 	require.Equal(t, api.Instance{Name: "host/one", Epoch: 7}, decodeInto[api.Instance](t, w))
 

@@ -38,7 +38,7 @@ type fakeService struct {
 	report           func(core.Caller, approvals.Report) (core.Approval, error)
 	cancel           func(core.Caller, core.Lookup) (approvals.Resolved, error)
 	denyMalformed    func(core.Caller, core.Lookup) (approvals.Resolved, error)
-	registerInstance func(core.Caller, string, string) (core.Instance, error)
+	registerInstance func(core.Caller, approvals.Registration) (core.Instance, error)
 	abortRun         func(core.Caller, string) (core.Run, error)
 	runStatus        func(core.Caller, string) (core.Run, error)
 	reply            func(core.Caller, approvals.Reply) (approvals.Replied, error)
@@ -105,9 +105,9 @@ func (f *fakeService) DenyMalformed(_ context.Context, c core.Caller, l core.Loo
 	return f.denyMalformed(c, l)
 }
 
-func (f *fakeService) RegisterInstance(_ context.Context, c core.Caller, name, bootID string) (core.Instance, error) {
+func (f *fakeService) RegisterInstance(_ context.Context, c core.Caller, r approvals.Registration) (core.Instance, error) {
 	f.called(f.registerInstance != nil)
-	return f.registerInstance(c, name, bootID)
+	return f.registerInstance(c, r)
 }
 
 func (f *fakeService) AbortRun(_ context.Context, c core.Caller, run string) (core.Run, error) {
@@ -301,6 +301,7 @@ const serverNow core.Millis = 1_800_000_000_000
 type edge struct {
 	service *fakeService
 	people  *fakePeople
+	set     *fakeSettings
 	ledger  *fakeLedger
 	views   *gateway.Views
 	log     *lockedBuffer
@@ -310,7 +311,7 @@ type edge struct {
 
 func newEdge(t *testing.T, change ...func(*gateway.Config, *gateway.Deps)) *edge {
 	t.Helper()
-	e := &edge{service: &fakeService{t: t, released: make(chan struct{})}, ledger: &fakeLedger{}, views: newViews(t), log: &lockedBuffer{}, now: time.Now()}
+	e := &edge{set: &fakeSettings{}, service: &fakeService{t: t, released: make(chan struct{})}, ledger: &fakeLedger{}, views: newViews(t), log: &lockedBuffer{}, now: time.Now()}
 	e.people = &fakePeople{callers: map[string]core.Caller{
 		machineBearer:  {Token: &core.Token{ID: "t1", Runtime: "bot", Scopes: []core.Scope{core.ScopeRequest}}, Surface: core.SurfaceAPI},
 		reviewerBearer: {Person: &core.Principal{ID: "bob", Name: "Bob", Role: core.RoleReviewer}, Surface: core.SurfacePage, Session: "s-bob"},
@@ -318,7 +319,7 @@ func newEdge(t *testing.T, change ...func(*gateway.Config, *gateway.Deps)) *edge
 	}}
 	cfg := gateway.Config{Hosts: []string{"example.com"}, RequestsPerSecond: 1, Burst: 1000}
 	deps := gateway.Deps{
-		Approvals: e.service, Ledger: e.ledger, People: e.people, Authenticator: e.people, Clock: clockAt(serverNow), Views: e.views,
+		Approvals: e.service, Ledger: e.ledger, People: e.people, Settings: e.set, Authenticator: e.people, Clock: clockAt(serverNow), Views: e.views,
 		AgentText: func(a core.Approval) string { return "agent hears " + string(a.Status) },
 		Ready:     func(context.Context) error { return nil },
 		Logger:    slog.New(slog.NewJSONHandler(e.log, &slog.HandlerOptions{Level: slog.LevelDebug})),

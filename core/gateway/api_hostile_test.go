@@ -152,7 +152,7 @@ const mark = "Zq9MaRkq9Z"
 // refuser answers every call of every service with errors whose text holds no mark.
 func refuser(e *edge) {
 	refuse := fmt.Errorf("refused: %w", core.ErrNotFound)
-	e.people.err = refuse
+	e.people.err, e.set.err = refuse, refuse
 	s := e.service
 	s.ask = func(core.Caller, approvals.Ask) (approvals.Asked, error) { return approvals.Asked{}, refuse }
 	s.get = func(core.Caller, core.Lookup) (core.Approval, error) { return core.Approval{}, refuse }
@@ -168,7 +168,7 @@ func refuser(e *edge) {
 	s.denyMalformed = s.cancel
 	s.claim = func(core.Caller, approvals.Claim) (core.Approval, error) { return core.Approval{}, refuse }
 	s.report = func(core.Caller, approvals.Report) (core.Approval, error) { return core.Approval{}, refuse }
-	s.registerInstance = func(core.Caller, string, string) (core.Instance, error) { return core.Instance{}, refuse }
+	s.registerInstance = func(core.Caller, approvals.Registration) (core.Instance, error) { return core.Instance{}, refuse }
 	s.abortRun = func(core.Caller, string) (core.Run, error) { return core.Run{}, refuse }
 	s.runStatus = s.abortRun
 	s.reply = func(core.Caller, approvals.Reply) (approvals.Replied, error) { return approvals.Replied{}, refuse }
@@ -188,7 +188,20 @@ var everyCall = []struct{ method, target, query, body string }{
 	{"POST", "/v1/approvals/{}/malformed-verdict", "", ""},
 	{"POST", "/v1/approvals/{}/claim", "", `{"action_hash":"h","claim_token":"t","instance":"i","epoch":1}`},
 	{"POST", "/v1/approvals/{}/outcome", "", `{"claim_token":"t","outcome":"failed","error":"e"}`},
-	{"PUT", "/v1/runtimes/self/instances/{}", "", `{"boot_id":"b"}`},
+	{"PUT", "/v1/runtimes/self/instances/{}", "", `{"boot_id":"b","facts":{"f":"v"}}`},
+	{"GET", "/v1/agents", "", ""},
+	{"GET", "/v1/runtimes/{}/agents/{}", "", ""},
+	{"DELETE", "/v1/runtimes/{}/agents/{}", "", ""},
+	{"PUT", "/v1/runtimes/{}/agents/{}/mode", "", `{"mode":"strict","revision":1}`},
+	{"POST", "/v1/runtimes/{}/agents/{}/pause", "", `{"revision":1}`},
+	{"POST", "/v1/runtimes/{}/agents/{}/resume", "", `{"revision":1}`},
+	{"POST", "/v1/runtimes/{}/agents/{}/reset", "", ""},
+	{"GET", "/v1/runtimes/{}/agents/{}/history", "limit=1", ""},
+	{"POST", "/v1/runtimes/{}/agents/{}/money", "", `{"tool":"t","expires_in":"1h","uses":1}`},
+	{"GET", "/v1/rules", "runtime=r&agent=a&live=true&limit=1&cursor=c", ""},
+	{"GET", "/v1/rules/{}", "", ""},
+	{"DELETE", "/v1/rules/{}", "", ""},
+	{"POST", "/v1/approvals/{}/reopen", "", ""},
 	{"GET", "/v1/runs/{}", "", ""},
 	{"POST", "/v1/runs/{}/abort", "", ""},
 	{"POST", "/v1/runs/{}/reply", "", `{"message_id":"m","text":"t"}`},

@@ -54,7 +54,7 @@ type Granter interface {
 
 // Runner is the runtime's own bookkeeping.
 type Runner interface {
-	RegisterInstance(ctx context.Context, c core.Caller, name, bootID string) (core.Instance, error)
+	RegisterInstance(ctx context.Context, c core.Caller, r approvals.Registration) (core.Instance, error)
 	AbortRun(ctx context.Context, c core.Caller, run string) (core.Run, error)
 	RunStatus(ctx context.Context, c core.Caller, run string) (core.Run, error)
 }
@@ -118,6 +118,7 @@ type Deps struct {
 	Approvals     Service
 	Ledger        Ledger
 	People        People
+	Settings      Settings
 	Authenticator Authenticator
 	Clock         core.Clock
 	Views         *Views
@@ -159,7 +160,7 @@ func setDefault[T comparable](field *T, value T) {
 }
 
 func (d *Deps) check() error {
-	if d.Approvals == nil || d.Ledger == nil || d.People == nil || d.Authenticator == nil || d.Clock == nil ||
+	if d.Approvals == nil || d.Ledger == nil || d.People == nil || d.Settings == nil || d.Authenticator == nil || d.Clock == nil ||
 		d.Views == nil || d.AgentText == nil || d.Ready == nil || d.Logger == nil || d.Now == nil {
 		return errors.New("a dependency is missing")
 	}

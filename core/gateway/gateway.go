@@ -52,6 +52,7 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	g.registerRuns()
 	g.registerPeople()
 	g.registerMachines()
+	g.registerSettings()
 	g.registerSignIn()
 	g.registerDoctor()
 	g.registerHealth()

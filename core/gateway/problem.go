@@ -36,7 +36,7 @@ func statusOf(code string) int {
 		return http.StatusUnprocessableEntity
 	case "unauthenticated":
 		return http.StatusUnauthorized
-	case "forbidden", "code_invalid":
+	case "forbidden", "only_tightens", "code_invalid":
 		return http.StatusForbidden
 	case "not_found":
 		return http.StatusNotFound
@@ -45,7 +45,7 @@ func statusOf(code string) int {
 	case codeTimeout:
 		return http.StatusRequestTimeout
 	case "conflict", "idempotency_conflict", "id_taken", "stale_epoch", "run_aborted", "already_claimed",
-		"not_claimable", "last_admin", "identity_taken":
+		"not_claimable", "agent_paused", "last_admin", "identity_taken":
 		return http.StatusConflict
 	case codeTooLarge:
 		return http.StatusRequestEntityTooLarge

@@ -31,7 +31,9 @@ func (g *Gateway) registerInstance(ctx context.Context, in *instanceInput) (*out
 	if err != nil {
 		return nil, g.fail(ctx, err)
 	}
-	i, err := g.deps.Approvals.RegisterInstance(ctx, callOf(ctx).caller, name, in.Body.BootID)
+	i, err := g.deps.Approvals.RegisterInstance(ctx, callOf(ctx).caller, approvals.Registration{
+		Name: name, BootID: in.Body.BootID, Facts: in.Body.Facts,
+	})
 	if err != nil {
 		return nil, g.fail(ctx, err)
 	}

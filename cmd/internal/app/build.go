@@ -185,7 +185,7 @@ func (b *builder) buildEdge(ctx context.Context, p *parts, ring *keyring.Ring) e
 		RequestsPerSecond: b.Config.Limits.RequestsPerS, Burst: b.Config.Limits.RequestsBurst,
 		CLIAllow: b.Config.CLIAllow, OpenMetrics: b.Config.OpenMetrics,
 	}, gateway.Deps{
-		Approvals: p.service, Ledger: b.store.ledger, People: p.people, Authenticator: p.people, Clock: b.store,
+		Approvals: p.service, Ledger: b.store.ledger, People: p.people, Settings: p.settings, Authenticator: p.people, Clock: b.store,
 		Views: views, AgentText: presentation.AgentText, Ready: b.ready(p),
 		ChatLinks: p.chatLinks, Doctor: b.doctor(p),
 		Metrics: promhttp.HandlerFor(b.registry, promhttp.HandlerOpts{}),
