@@ -21,7 +21,7 @@ func TestLogBeginsAnew(t *testing.T) {
 				return err
 			}}
 		}
-		s.writer.serve(jobs)
+		s.writer.serve(jobs, nil)
 		for i, err := range answers(jobs) {
 			require.NoError(t, err, fmt.Sprint(i))
 		}

@@ -93,7 +93,7 @@ func BenchmarkDecideCost(b *testing.B) {
 			}}
 		}
 		begin := processor(b)
-		s.writer.serve(jobs)
+		s.writer.serve(jobs, nil)
 		took := processor(b) - begin - committing
 		for _, err := range answers(jobs) {
 			require.NoError(b, err)

@@ -203,11 +203,8 @@ func (s *Store) Run(ctx context.Context) error {
 	for {
 		jobs = s.queue.take(jobs[:0])
 		if len(jobs) > 0 {
-			s.writer.serve(jobs)
-			clear(jobs)
-			// Those who were just answered may have the next write ready: let them
-			// queue it before the next batch is taken. Nobody waits for a timer.
-			runtime.Gosched()
+			s.writer.serve(jobs, s.queue.more)
+			clear(jobs[:cap(jobs)]) // Those that were added meanwhile too.
 			continue
 		}
 		select {

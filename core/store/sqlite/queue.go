@@ -144,6 +144,17 @@ func (q *queue) take(into []*job) []*job {
 	return into
 }
 
+// more adds the urgent writes that were queued while a batch ran to it, as far as it
+// has places. Background work waits for the next batch, in which it has some of its own.
+func (q *queue) more(into []*job) []*job {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for len(q.urgent) > 0 && len(into) < maxBatch-spareForLater {
+		into = pop(&q.urgent, into)
+	}
+	return into
+}
+
 // pop moves the head of from to into, unless its caller gave up.
 func pop(from *[]*job, into []*job) []*job {
 	j := (*from)[0]

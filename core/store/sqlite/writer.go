@@ -4,14 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"runtime/debug"
 
 	"github.com/saysohq/sayso/core"
 )
 
 // writer runs all writes of the store, one after another, on one connection, and
-// lets those that wait at the same time share a commit. It never delays a commit
-// to gather more: while one commit reaches the disk the next batch fills itself.
+// lets those that wait at the same time share a commit: those that are queued when a
+// batch begins, and those that come while it runs. It never waits for more: a commit
+// that finds nobody queued is made at once, and a batch has its bound.
 //
 // The rule of its life: a caller hears of a write only after the commit that
 // carries it, or after it is certain that nothing of it was recorded. If the
@@ -29,6 +31,31 @@ type writer struct {
 	unmoved     int // Writes since it was told last.
 }
 
+// batch are the writes of one commit.
+type batch struct {
+	jobs    []*job
+	results []error // Of the jobs that have run, in the same order.
+	// more adds urgent writes that have been queued since. Nil for a batch that is run
+	// again: whoever was not in it the first time has nothing to do with its faults.
+	more func([]*job) []*job
+}
+
+// next is the job at i; false where there is none, and nobody has queued one since.
+// Where several share the commit, those who have just been answered may have their next
+// write ready: they get one turn to queue it. Nobody waits for a timer.
+func (b *batch) next(i int) (*job, bool) {
+	if i == len(b.jobs) && b.more != nil {
+		if b.jobs = b.more(b.jobs); i == len(b.jobs) && i > 1 {
+			runtime.Gosched()
+			b.jobs = b.more(b.jobs)
+		}
+	}
+	if i == len(b.jobs) {
+		return nil, false
+	}
+	return b.jobs[i], true
+}
+
 var (
 	// errLost reports that the transaction of a batch is gone through no fault of
 	// the writes in it that had succeeded.
@@ -38,15 +65,16 @@ var (
 	errMixed = errors.New("a failed write may have left changes behind")
 )
 
-// serve runs the batch and answers every job in it.
+// serve runs the batch, with what more adds to it, and answers every job in it.
 //
 // Refusals come before changes in almost all writes, so a batch begins without
 // savepoints: each would copy every page that its write touches, a tenth of what a
 // decision costs. Where a write does fail after a change, the batch is undone and
 // run again with them; if the transaction is lost even so, one by one.
-func (w *writer) serve(jobs []*job) {
-	w.together(jobs, false)
-	if w.unmoved += len(jobs); w.unmoved >= checkpointEvery {
+func (w *writer) serve(jobs []*job, more func([]*job) []*job) {
+	b := &batch{jobs: jobs, more: more}
+	w.together(b, false)
+	if w.unmoved += len(b.jobs); w.unmoved >= checkpointEvery {
 		w.unmoved = 0
 		w.checkpoints.due()
 	}
@@ -57,26 +85,26 @@ func (w *writer) serve(jobs []*job) {
 	}
 }
 
-func (w *writer) together(jobs []*job, savepoints bool) {
+func (w *writer) together(b *batch, savepoints bool) {
 	if err := w.begin(); err != nil {
-		answerAll(jobs, err)
+		answerAll(b.jobs, err)
 		return
 	}
-	results, err := w.attempt(jobs, savepoints)
+	err := w.attempt(b, savepoints)
 	switch {
 	case err == nil:
-		for i, j := range jobs {
-			j.done <- results[i]
+		for i, j := range b.jobs {
+			j.done <- b.results[i]
 		}
 	case errors.Is(err, errMixed):
-		w.together(jobs, true)
-	case len(jobs) == 1, errors.Is(err, core.ErrOutcomeUnknown):
+		w.together(&batch{jobs: b.jobs}, true)
+	case len(b.jobs) == 1, errors.Is(err, core.ErrOutcomeUnknown):
 		// Alone in its transaction there is no neighbour to blame or to save.
-		answerAll(jobs, err)
+		answerAll(b.jobs, err)
 	default:
-		w.log.Warn("a shared commit was lost: replaying its writes one by one", "writes", len(jobs))
-		for _, j := range jobs {
-			w.together([]*job{j}, false)
+		w.log.Warn("a shared commit was lost: replaying its writes one by one", "writes", len(b.jobs))
+		for _, j := range b.jobs {
+			w.together(&batch{jobs: []*job{j}}, false)
 		}
 	}
 }
@@ -99,71 +127,72 @@ func (w *writer) begin() error {
 	return nil
 }
 
-// attempt runs the jobs in the transaction that begin opened, and ends it. The
+// attempt runs the batch in the transaction that begin opened, and ends it. The
 // results count only if the error is nil; with any error but
 // core.ErrOutcomeUnknown nothing was recorded.
-func (w *writer) attempt(jobs []*job, savepoints bool) ([]error, error) {
-	results := make([]error, len(jobs))
+func (w *writer) attempt(b *batch, savepoints bool) error {
 	changed := false
-	for i, j := range jobs {
-		did, err := w.one(j, savepoints, &results[i])
+	for i := 0; ; i++ {
+		j, ok := b.next(i)
+		if !ok {
+			break
+		}
+		did, result, err := w.one(j, savepoints)
 		if err != nil {
 			w.rollback()
-			if len(jobs) == 1 && errors.Is(err, errMixed) { // Its failure is all there is to tell.
-				err = results[0]
+			if len(b.jobs) == 1 && errors.Is(err, errMixed) { // Its failure is all there is to tell.
+				return result
 			}
-			return nil, err
+			return err
 		}
+		b.results = append(b.results, result)
 		changed = changed || did
 	}
 	if !changed { // Only refusals and reads: there is nothing to make durable.
 		w.rollback()
-		return results, nil
+		return nil
 	}
 	if err := w.conn.run(sqlWriteMarker, w.batch+1, int64(w.clock.now())); err != nil {
 		w.rollback()
-		return nil, fmt.Errorf("mark batch: %w", translate(err))
+		return fmt.Errorf("mark batch: %w", translate(err))
 	}
 	if err := w.conn.commit(); err != nil {
-		return results, w.afterCommitError(err)
+		return w.afterCommitError(err)
 	}
 	w.batch++
-	return results, nil
+	return nil
 }
 
-// one runs a single write and reports whether it changed anything. An error means
-// that the whole transaction is gone or must go; a failure of the write itself
-// goes to result.
-func (w *writer) one(j *job, savepoint bool, result *error) (bool, error) {
+// one runs a single write and reports whether it changed anything, and what it
+// answers. err means that the whole transaction is gone or must go.
+func (w *writer) one(j *job, savepoint bool) (changed bool, result, err error) {
 	if savepoint {
 		if err := w.conn.run(sqlSavepoint); err != nil {
-			return false, fmt.Errorf("open savepoint: %w", translate(err))
+			return false, nil, fmt.Errorf("open savepoint: %w", translate(err))
 		}
 	}
 	t := &tx{conn: w.conn, now: w.clock.now()}
-	err := w.guarded(t, j)
-	if err == nil {
-		err = t.failed // A write cannot shrug a failed statement off.
+	if result = w.guarded(t, j); result == nil {
+		result = t.failed // A write cannot shrug a failed statement off.
 	}
-	*result = err
 	switch {
-	case !savepoint && err != nil && (t.changed || t.failed != nil):
-		return false, errMixed
+	case !savepoint && result != nil && (t.changed || t.failed != nil):
+		return false, result, errMixed
 	case !savepoint:
-		return t.changed, nil
-	case err == nil:
+		return t.changed, result, nil
+	case result == nil:
 		if err := w.conn.run(sqlRelease); err != nil {
-			return false, fmt.Errorf("release savepoint: %w", errLost)
+			return false, nil, fmt.Errorf("release savepoint: %w", errLost)
 		}
-		return t.changed, nil
+		return t.changed, nil, nil
 	}
 	// Full disk, I/O errors and interrupts roll the whole transaction back. Then
 	// the savepoint is not there any more, and the next one would silently open a
 	// transaction of its own: never go on after a failure here.
 	if w.conn.run(sqlUndo) != nil || w.conn.run(sqlRelease) != nil {
-		return false, fmt.Errorf("undo write: %w", errLost)
+		return false, result, fmt.Errorf("undo write: %w", errLost)
 	}
-	return false, nil
+	return false, result, nil
 }
 
 // guarded runs the write; a panic fails only this write.

@@ -115,6 +115,57 @@ func TestBackgroundWorkIsBoundedAndNeverStarved(t *testing.T) {
 	require.Equal(t, 80, rows, "a third of 40 would make more than 100")
 }
 
+// TestWritesThatComeMeanwhileShareTheCommit: whoever is queued while a batch runs goes
+// along with it, up to its bound; background work waits for its own places.
+func TestWritesThatComeMeanwhileShareTheCommit(t *testing.T) {
+	t.Parallel()
+	s := openStore(t, testConfig(t, newTestClock()))
+	before := batchOf(t, s)
+	var late []*job
+	jobs := enqueue(t, s, func(in *tx) error {
+		for i := range maxBatch {
+			late = append(late, enqueue(t, s, mark(fmt.Sprint("late ", i)))...)
+		}
+		background := &job{run: mark("background"), class: record.Background, rows: 1, done: make(chan error, 1)}
+		late = append(late, background)
+		return errors.Join(s.queue.push(background), mark("first")(in))
+	})
+	start(t, s)
+	for _, err := range append(answers(jobs), answers(late)...) {
+		require.NoError(t, err)
+	}
+	require.Equal(t, before+2, batchOf(t, s), "one is full, and the rest is the next")
+	require.Len(t, marks(t, s), maxBatch+2)
+}
+
+// TestAFaultOfOneThatCameMeanwhile: a batch is run again with those that came while
+// it ran, and with nobody else.
+func TestAFaultOfOneThatCameMeanwhile(t *testing.T) {
+	t.Parallel()
+	s := openStore(t, testConfig(t, newTestClock()))
+	before := batchOf(t, s)
+	var late []*job
+	var runs atomic.Int64
+	jobs := enqueue(t, s, func(in *tx) error {
+		if runs.Add(1) == 1 {
+			late = enqueue(t, s,
+				func(in *tx) error { return errors.Join(mark("undone")(in), core.ErrConflict) }, mark("neighbour"))
+		} else {
+			late = append(late, enqueue(t, s, mark("next"))...)
+		}
+		return mark("first")(in)
+	})
+	start(t, s)
+	require.NoError(t, answers(jobs)[0])
+	errs := answers(late)
+	require.ErrorIs(t, errs[0], core.ErrConflict)
+	require.NoError(t, errs[1])
+	require.NoError(t, errs[2])
+	require.Equal(t, map[string]bool{"first": true, "neighbour": true, "next": true}, marks(t, s))
+	require.Equal(t, before+2, batchOf(t, s))
+	require.EqualValues(t, 2, runs.Load())
+}
+
 func TestRefusalsCommitNothing(t *testing.T) {
 	t.Parallel()
 	s := openStore(t, testConfig(t, newTestClock()))
