@@ -12,12 +12,33 @@ const MaxPresentation = 4 << 10
 // first rule broken, so that a damaged or forged row can never be decided,
 // claimed or shown as if it were true (conformance 27, 28).
 func (a *Approval) Check() error {
-	for _, check := range []func(*Approval) string{checkIdentity, checkWhat, checkPolicy, checkOutcome, checkGrant, checkAftermath} {
+	for _, check := range [...]func(*Approval) string{checkIdentity, checkWhat, checkPolicy} {
+		if fault := check(a); fault != "" {
+			return fmt.Errorf("%w: %s", ErrCorrupt, fault)
+		}
+	}
+	return a.CheckChange()
+}
+
+// CheckChange is the part of Check that a change of a sound row can break: its times,
+// revisions, outcome, grant and what came of it. What was asked never changes.
+func (a *Approval) CheckChange() error {
+	for _, check := range [...]func(*Approval) string{checkStamps, checkOutcome, checkGrant, checkAftermath} {
 		if fault := check(a); fault != "" {
 			return fmt.Errorf("%w: %s", ErrCorrupt, fault)
 		}
 	}
 	return nil
+}
+
+func checkStamps(a *Approval) string {
+	switch {
+	case a.CreatedAt <= 0, a.ExpiresAt <= a.CreatedAt, a.UpdatedAt < a.CreatedAt:
+		return "times out of order"
+	case a.Revision < 1, a.CardRevision < 1, a.CardRevision > a.Revision:
+		return "revisions out of order"
+	}
+	return ""
 }
 
 func checkIdentity(a *Approval) string {
@@ -34,10 +55,6 @@ func checkIdentity(a *Approval) string {
 		return "unknown form of runtime"
 	case !a.Continuation.Valid():
 		return "unknown continuation"
-	case a.CreatedAt <= 0, a.ExpiresAt <= a.CreatedAt, a.UpdatedAt < a.CreatedAt:
-		return "times out of order"
-	case a.Revision < 1, a.CardRevision < 1, a.CardRevision > a.Revision:
-		return "revisions out of order"
 	}
 	return ""
 }

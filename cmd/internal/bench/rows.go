@@ -19,7 +19,7 @@ import (
 func dataSource(path string) string {
 	q := url.Values{"_txlock": {"immediate"}, "_pragma": {
 		"busy_timeout(5000)", "foreign_keys(1)", "journal_mode(WAL)", "synchronous(FULL)",
-		"temp_store(MEMORY)", "cache_size(-16000)", "journal_size_limit(67108864)",
+		"temp_store(MEMORY)", "cache_size(-4000)", "journal_size_limit(67108864)",
 	}}
 	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: q.Encode()}).String()
 }

@@ -70,7 +70,7 @@ func writerPragmas() []string {
 		"journal_mode = WAL",
 		"synchronous = FULL",
 		"temp_store = MEMORY",           // Savepoints journal in memory, not in a temporary file.
-		"cache_size = -16000",           // KiB: a full batch fits.
+		"cache_size = -4000",            // KiB: a full batch fits. Most commits look through all of it.
 		"journal_size_limit = 67108864", // Bytes that the log keeps after a burst.
 		"wal_autocheckpoint = 0",        // Not inside of a commit: see checkpointer.
 	}

@@ -40,12 +40,12 @@ type batch struct {
 	more func([]*job) []*job
 }
 
-// next is the job at i; false where there is none, and nobody has queued one since.
-// Where several share the commit, those who have just been answered may have their next
-// write ready: they get one turn to queue it. Nobody waits for a timer.
+// next is the job at i; false where there is none, and nobody has queued one since. Those
+// who have just been answered may have their next write ready: before a batch closes
+// they get one turn to queue it. Nobody waits for a timer.
 func (b *batch) next(i int) (*job, bool) {
 	if i == len(b.jobs) && b.more != nil {
-		if b.jobs = b.more(b.jobs); i == len(b.jobs) && i > 1 {
+		if b.jobs = b.more(b.jobs); i == len(b.jobs) {
 			runtime.Gosched()
 			b.jobs = b.more(b.jobs)
 		}

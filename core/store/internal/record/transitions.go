@@ -80,7 +80,7 @@ func (t *tx) put(a *core.Approval, c change, card bool, guard ...any) (bool, err
 	}
 	t.now = max(t.now, a.UpdatedAt)
 	a.UpdatedAt = t.now
-	if a.Check() != nil { // What was asked for cannot be; the stored row is sound.
+	if a.CheckChange() != nil { // What was asked for cannot be; the stored row is sound.
 		return false, fmt.Errorf("change approval: %w", core.ErrInvalid)
 	}
 	b, done := t.rows.buffer()
