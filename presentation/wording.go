@@ -48,8 +48,9 @@ const (
 	markCutShown    = "Not all of it fits here. The rest was sent to this chat."
 )
 
-// MarkMoney says why a card offers no rule (R72). The page has it below its controls.
-const MarkMoney = "Money and deletes ask every time: no card can allow them always."
+// MarkMoney says why a card offers no rule (R72, R87). The page has it below its
+// controls.
+const MarkMoney = "Money and deletes ask every time, unless the list of what is allowed without asking has the tool."
 
 // pills name what a class does; reading needs none (R83).
 func pill(c core.Class) string {

@@ -46,10 +46,17 @@ func (p *Pages) inbox(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintln(shown, a.ID, a.Revision)
 	}
 	for i := range newest.Approvals {
-		if a := &newest.Approvals[i]; a.Status.Terminal() && len(v.Recent) < inboxRecent {
+		switch a := &newest.Approvals[i]; {
+		case !a.Status.Terminal():
+			continue
+		case a.Dismissable():
+			v.Doubt = append(v.Doubt, p.row(c, a))
+		case len(v.Recent) < inboxRecent:
 			v.Recent = append(v.Recent, p.row(c, a))
-			fmt.Fprintln(shown, a.ID, a.Revision)
+		default:
+			continue
 		}
+		fmt.Fprintln(shown, newest.Approvals[i].ID, newest.Approvals[i].Revision)
 	}
 	v.Version = hex.EncodeToString(shown.Sum(nil)[:8])
 	startHTML(w, http.StatusOK)
@@ -63,7 +70,7 @@ func (p *Pages) row(c core.Caller, a *core.Approval) web.Row {
 		Expires: a.ExpiresAt, ExpiresText: presentation.Clock(a.ExpiresAt, a.CreatedAt, p.cfg.Zone),
 	}
 	if card.Outcome != nil {
-		row.Outcome, row.Allowed = card.Outcome.Text, card.Outcome.Allowed
+		row.Outcome, row.Allowed, row.Doubt = card.Outcome.Text, card.Outcome.Allowed, a.MayHaveHappened()
 	}
 	return row
 }

@@ -170,10 +170,14 @@ var policyScenes = []scene{
 		g.judged(nil)
 		g.tab.open(pathOf(&a))
 	}},
-	{"may-have-happened", func(g *gallery) {
+	{"inbox-doubt", func(g *gallery) {
 		g.listens("deployer")
-		a := g.doubtful()
-		g.tab.open(pathOf(&a))
+		g.doubtful()
+		g.tab.open("/")
+	}},
+	{"may-have-happened", func(g *gallery) {
+		g.tab.click(`.list.done a`)
+		g.tab.untilState("decided-here")
 		g.tab.click(`.aside summary`)
 	}},
 	{"asked-again", func(g *gallery) {

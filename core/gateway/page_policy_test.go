@@ -340,7 +340,7 @@ func TestPage_TrailIsForAdmins(t *testing.T) {
 	require.NotContains(t, theirs.body, "starter: shell")
 }
 
-// R72: a card about money offers no rule, and says why below its controls.
+// R72, R87: a card about money offers no rule, and says why below its controls.
 func TestPage_MoneyFooter(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, siteOptions{})
@@ -353,7 +353,7 @@ func TestPage_MoneyFooter(t *testing.T) {
 	require.Contains(t, page.body, "Money or deletes")
 	require.NotContains(t, page.body, "Always allow")
 	_, form, _ := strings.Cut(page.body, `<form id="decide"`)
-	require.Contains(t, form, "Money and deletes ask every time: no card can allow them always.")
+	require.Contains(t, form, "Money and deletes ask every time, unless the list of what is allowed without asking has the tool.")
 	require.Equal(t, 1, strings.Count(page.body, "Money and deletes ask every time"))
 }
 
@@ -374,6 +374,8 @@ func TestPage_MayHaveHappened(t *testing.T) {
 	_, offered = vic.get(pathOf(&a)).findPress("/dismiss")
 	require.False(t, offered, "viewers do nothing")
 
+	require.Contains(t, s.admin.get("/").body, "Look at these")
+
 	s.listens("deployer")
 	page = s.admin.get(pathOf(&a))
 	require.Contains(t, page.body, "could then happen twice")
@@ -392,6 +394,7 @@ func TestPage_MayHaveHappened(t *testing.T) {
 	settled := s.admin.get(pathOf(&a))
 	require.Contains(t, settled.body, "Dismissed by Bea, 12:00 UTC.")
 	require.NotContains(t, settled.body, "nobody has said how it ended")
+	require.NotContains(t, s.admin.get("/").body, "Look at these")
 	_, offered = settled.findPress("/dismiss")
 	require.False(t, offered)
 

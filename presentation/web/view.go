@@ -112,6 +112,7 @@ type Inbox struct {
 	Frame
 	Version string // Changes with whatever is listed.
 	Waiting []Row
+	Doubt   []Row // May have happened: shown until somebody dismisses it.
 	Recent  []Row
 	More    bool   // There is more than is listed.
 	Links   string // How to link a chat; "" when there is nothing to say.
@@ -126,6 +127,7 @@ type Row struct {
 	Agent       string
 	Outcome     string // "" while it waits.
 	Allowed     bool
+	Doubt       bool // Nobody knows what became of it.
 	Expires     core.Millis
 	ExpiresText string // In the deployment's zone.
 }

@@ -220,6 +220,7 @@ func (b *builder) mount(ctx context.Context, p *parts, secret []byte, views *gat
 	}, gateway.PageDeps{
 		Approvals: p.service, Authenticator: p.people, SignIns: p.people, NoAdmin: b.store.BootstrapOpen,
 		Outcomes: p.service, Agents: p.settings, Pauses: p.settings, Rules: p.settings, Declines: p.settings,
+		Sticky: func() time.Duration { return p.policy.Current().StickyWindow() },
 		Name: b.name, Clock: b.store, Views: views, Forms: forms, Renderer: renderer,
 		Logger: b.Logger.With("part", "page"), Now: b.Now, Stopping: p.gateway.Stopping(),
 	})
