@@ -34,6 +34,8 @@ type RuleQuery struct {
 	Runtime string
 	Agent   *string // Nil for all agents; "" is the agent without a name.
 	Live    bool    // Only those that cover something now.
+	// ApprovalID finds the rule that was made from this card.
+	ApprovalID string
 	// Viewer restricts the list to rules of agents that this person may see, applied
 	// before the limit: admins see all, others those of the agents that they own.
 	Viewer *Principal

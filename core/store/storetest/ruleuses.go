@@ -129,6 +129,13 @@ func ruleList(k *kit) {
 	list, err = k.ListRules(k.ctx, core.RuleQuery{Agent: &other})
 	require.NoError(k.t, err)
 	require.Empty(k.t, list)
+	list, err = k.ListRules(k.ctx, core.RuleQuery{ApprovalID: made[1].ApprovalID})
+	require.NoError(k.t, err)
+	require.Len(k.t, list, 1, "the rule of one card, removed or not")
+	require.Equal(k.t, made[1].ID, list[0].ID)
+	list, err = k.ListRules(k.ctx, core.RuleQuery{ApprovalID: "no such card"})
+	require.NoError(k.t, err)
+	require.Empty(k.t, list)
 	var paged []string
 	q := core.RuleQuery{Limit: 2}
 	for range 4 {

@@ -88,6 +88,9 @@ func rulesQuery(q core.RuleQuery, owner string, now core.Millis) (query string, 
 	if q.Live {
 		add("r.removed_at = 0 AND (r.expires_at = 0 OR r.expires_at > ?) AND (r.uses_allowed = 0 OR r.uses < r.uses_allowed)", int64(now))
 	}
+	if q.ApprovalID != "" {
+		add("r.approval_id <> '' AND r.approval_id = ?", q.ApprovalID)
+	}
 	if owner != "" {
 		add(whereOwnsRule, owner)
 	}
