@@ -124,6 +124,7 @@ func (a *audit) readRows(ctx context.Context) error {
 
 // decided holds a question's end against what the people were told who answered it.
 func (a *audit) decided(s *story) {
+	a.counts.checks++
 	r, ok := a.rows[s.approval.ID]
 	if !ok {
 		a.wrong("%s: it was acknowledged and is not recorded", s.approval.ID)
@@ -136,6 +137,7 @@ func (a *audit) decided(s *story) {
 	winners := map[way]bool{}
 	surprised, explained := false, false
 	for _, at := range s.attempts {
+		a.counts.checks++
 		a.counts.told[at.told]++
 		fits := at.decision == r.decision
 		switch at.told {
@@ -182,8 +184,10 @@ func (a *audit) mayHaveWon(at attempt) bool {
 // executed holds what ran against the record: nothing without an allow, nothing twice,
 // nothing that the record does not know.
 func (a *audit) executed(s *story) {
+	a.counts.checks++
 	r := a.rows[s.approval.ID]
 	for range s.runs {
+		a.counts.checks++
 		a.counts.ran++
 		if r.status != core.StatusAllowed {
 			a.wrong("%s: it ran without an allow", r.id)
@@ -214,6 +218,7 @@ func (a *audit) orphans(ctx context.Context) error {
 			if len(m.Buttons) == 0 || m.Deleted || titled.FindString(m.Text) == "" {
 				continue
 			}
+			a.counts.checks++
 			a.counts.orphans++
 			if got := heard(a.town.press(ctx, on, m, core.DecisionDeny)); got != toldLost && got != toldSame {
 				a.wrong("a card on %s that nobody knew answers: %s", on, got)
@@ -246,6 +251,7 @@ func (a *audit) cards(ctx context.Context) error {
 	var on core.Surface
 	var outcome core.DeliveryOutcome
 	_, err = pgx.ForEachRow(rows, []any{&id, &on, &locator, &outcome, &class}, func() error {
+		a.counts.checks++
 		a.counts.cards[string(outcome)]++
 		switch outcome {
 		case core.OutcomeReplaced, core.OutcomeRetired:
@@ -280,6 +286,7 @@ func (a *audit) events(ctx context.Context) error {
 	var revision, seq, previous, next int64
 	_, err = pgx.ForEachRow(rows, []any{&id, &revision, &kind, &seq, &previous}, func() error {
 		next++
+		a.counts.checks++
 		before := latest[id]
 		if seq != next {
 			a.wrong("event %d has the number %d", next, seq)

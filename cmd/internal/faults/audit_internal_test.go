@@ -4,6 +4,7 @@ package faults
 
 import (
 	"encoding/binary"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -144,5 +145,25 @@ func TestCommits(t *testing.T) {
 		"nothing":            {nil, false},
 	} {
 		require.Equal(t, c.want, commits(c.piece), name)
+	}
+}
+
+func TestCommitted(t *testing.T) {
+	t.Parallel()
+	join := func(parts ...[]byte) []byte { return slices.Concat(parts...) }
+	done, idle, open := message('C', "COMMIT\x00"), message('Z', "I"), message('Z', "T")
+	for name, c := range map[string]struct {
+		piece []byte
+		want  bool
+	}{
+		"committed":         {join(done, idle), true},
+		"not yet":           {done, false},
+		"inside":            {join(done, open), false},
+		"refused":           {join(message('E', "deadlock"), idle), false},
+		"cut off":           {join(done, idle)[:12], false},
+		"refused, and more": {join(message('E', "deadlock"), done, idle), false},
+		"nothing":           {nil, false},
+	} {
+		require.Equal(t, c.want, committed(c.piece), name)
 	}
 }

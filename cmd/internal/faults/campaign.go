@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/saysohq/sayso/core"
 )
 
 // counts is what a campaign tells of itself; none of it is content.
@@ -22,6 +24,7 @@ type counts struct {
 	ran       int
 	orphans   int
 	events    int
+	checks    int           // Single things that the audit held against each other.
 	took      time.Duration // All stories.
 	converged time.Duration // From the last story to the last card.
 }
@@ -44,12 +47,16 @@ type campaign struct {
 	stories []*story
 	notes   []string // What the fault has to tell, with counts.
 
-	mu    sync.Mutex
-	found []string
+	mu       sync.Mutex
+	found    []string
+	happened map[string]int // See evidence.
 }
 
 func newCampaign(o Options, f *fault) *campaign {
-	return &campaign{o: o, fault: f, random: rand.New(rand.NewPCG(o.Seed, 0))} //nolint:gosec // A campaign that can be repeated.
+	return &campaign{
+		o: o, fault: f, happened: map[string]int{},
+		random: rand.New(rand.NewPCG(o.Seed, 0)), //nolint:gosec // A campaign that can be repeated.
+	}
 }
 
 // note adds to what the summary says.
@@ -121,8 +128,9 @@ func (c *campaign) tell(ctx context.Context, seen *cards) {
 }
 
 // run is the whole: the town, the stories, the checks, and the end in good order. The
-// folder with the logs is left where something was wrong.
-func (c *campaign) run(ctx context.Context) (got counts, err error) {
+// folder with the logs is left where something was wrong. quiet is called once nothing
+// but the checks is left.
+func (c *campaign) run(ctx context.Context, quiet func()) (got counts, err error) {
 	if c.folder, err = os.MkdirTemp(c.o.Dir, "sayso-faults-"+c.fault.name+"-"); err != nil {
 		return got, fmt.Errorf("make folder: %w", err)
 	}
@@ -132,7 +140,7 @@ func (c *campaign) run(ctx context.Context) (got counts, err error) {
 		n, err = c.fault.needs(ctx, c)
 	}
 	if err == nil {
-		got, err = c.inTown(ctx, n, got)
+		got, err = c.inTown(ctx, n, got, quiet)
 	}
 	for _, done := range c.later {
 		err = errors.Join(err, done())
@@ -145,7 +153,7 @@ func (c *campaign) run(ctx context.Context) (got counts, err error) {
 }
 
 // inTown lives the stories in a town of their own, and checks.
-func (c *campaign) inTown(ctx context.Context, n needs, got counts) (counts, error) {
+func (c *campaign) inTown(ctx context.Context, n needs, got counts, quiet func()) (counts, error) {
 	var err error
 	c.town, err = openTown(ctx, c.o.Sayso, c.folder, n)
 	if err == nil {
@@ -154,7 +162,10 @@ func (c *campaign) inTown(ctx context.Context, n needs, got counts) (counts, err
 		got.took = time.Since(began)
 	}
 	if err == nil {
+		quiet()
 		got, err = c.check(ctx, got)
+		c.count(shownCards, got.cards[string(core.OutcomeReplaced)]+got.cards[string(core.OutcomeRetired)])
+		c.convict()
 	}
 	return got, errors.Join(err, c.town.close())
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"golang.org/x/sys/unix"
 )
 
@@ -19,9 +20,10 @@ const (
 	diskSlab = 1 << 20
 )
 
-// smallDisk keeps PostgreSQL's data on a file system of its own.
+// smallDisk keeps PostgreSQL's data on a file system of its own, in the system's folder
+// for temporary files: the server's user has to get there.
 func smallDisk(_ context.Context, c *campaign) (needs, error) {
-	folder, err := os.MkdirTemp(c.o.Dir, "sayso-disk-")
+	folder, err := os.MkdirTemp("", "sayso-disk-")
 	if err != nil {
 		return needs{}, fmt.Errorf("make folder: %w", err)
 	}
@@ -36,27 +38,46 @@ func smallDisk(_ context.Context, c *campaign) (needs, error) {
 // itself meanwhile, and then is started again, as an operator would.
 func filled(ctx context.Context, c *campaign) error {
 	folder := c.town.needs.databaseDir
-	times, ended := 0, 0
-	defer func() { c.note("full %d times; PostgreSQL had ended %d times", times, ended) }()
 	filler := filepath.Join(folder, "filler")
 	for c.during(ctx, time.Second, 3*time.Second) {
 		if err := fill(folder, filler); err != nil {
 			return errors.Join(err, os.Remove(filler))
 		}
-		times++
+		c.count("disk full", 1)
 		_ = c.during(ctx, 3*time.Second, 7*time.Second)
+		if c.noRoom(context.WithoutCancel(ctx)) {
+			c.count("writes that found no room", 1)
+		}
 		if err := os.Remove(filler); err != nil {
 			return fmt.Errorf("make room: %w", err)
 		}
 		own := context.WithoutCancel(ctx)
 		if c.town.postgres.Reach(own) != nil {
-			ended++
+			c.count("PostgreSQL ended by itself", 1)
 			if err := c.town.postgres.Again(own); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// stateDiskFull is PostgreSQL's SQLSTATE for a disk without room.
+const stateDiskFull = "53100"
+
+// noRoom writes a piece of its own, and reports whether there was no room for it: the
+// server says so, or has ended over it.
+func (c *campaign) noRoom(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	err := c.town.exec(ctx, `DO $$ BEGIN
+		CREATE TABLE filler AS SELECT repeat('x', 1000) AS line FROM generate_series(1, 2000);
+		DROP TABLE filler;
+	END $$`)
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return refused.Code == stateDiskFull
+	}
+	return err != nil && c.town.postgres.Reach(ctx) != nil
 }
 
 // fill leaves next to nothing of a file system.

@@ -2,7 +2,7 @@
 // processes of the real binary, a real PostgreSQL and a real Redis, fake messengers,
 // and a person who answers on all surfaces.
 //
-// For each fault a fleet of its own is started. Some hundred or thousand questions are
+// For each fault a fleet of its own is started, several of them side by side. Some hundred or thousand questions are
 // asked over a proxy and answered on the page, over the API, by buttons and by commands
 // on all messengers, a part of them by two answers at once; what was allowed is claimed
 // by one or two runners. Meanwhile the fault happens, again and again. Afterwards
@@ -20,6 +20,14 @@
 //   - events are numbered without gaps, linked, and in order for each question;
 //   - nothing is left to be done, replicas stop in good order, and no request broke a
 //     rule of a messenger.
+//
+// # That it means something
+//
+// A fault has to show that it happened, and to somebody: how many commits were done whose
+// answer was lost, how many leases had moved when their holder woke up, how many questions
+// found their end meanwhile, how many cards there were to be wrong. Without this evidence
+// the campaign has failed, however much held. And what the checks are worth is known: see
+// docs/fleet.md for the faults that were put into the product to see who notices.
 //
 // # What it promises
 //

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httputil"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,9 +34,10 @@ type front struct {
 	stop     context.CancelFunc
 	done     sync.WaitGroup
 
-	mu    sync.Mutex
-	ready map[string]bool // By address.
-	all   []string
+	mu     sync.Mutex
+	ready  map[string]bool // By address.
+	pushed map[string]int  // How many pushes of messengers each took.
+	all    []string
 }
 
 func newFront(ctx context.Context) (*front, error) {
@@ -43,7 +45,7 @@ func newFront(ctx context.Context) (*front, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the front: %w", err)
 	}
-	f := &front{listener: l, ready: map[string]bool{}}
+	f := &front{listener: l, ready: map[string]bool{}, pushed: map[string]int{}}
 	f.server = &http.Server{ReadHeaderTimeout: frontTimeout, ErrorLog: log.New(io.Discard, "", 0), Handler: &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = "http", "fleet", r.In.Host
@@ -57,6 +59,22 @@ func newFront(ctx context.Context) (*front, error) {
 }
 
 func (f *front) url() string { return "http://" + f.listener.Addr().String() }
+
+// pushes is how many pushes of messengers a replica took.
+func (f *front) pushes(address string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.pushed[address]
+}
+
+// took notes an answer to a push.
+func (f *front) took(address string, r *http.Request, resp *http.Response) {
+	if strings.HasPrefix(r.URL.Path, "/webhooks/") && resp.StatusCode < http.StatusMultipleChoices {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.pushed[address]++
+	}
+}
 
 func (f *front) add(address string) {
 	f.mu.Lock()
@@ -140,10 +158,14 @@ func (f *front) RoundTrip(r *http.Request) (*http.Response, error) {
 		if err := conn.SetDeadline(time.Now().Add(frontTimeout)); err != nil {
 			return nil, errors.Join(err, conn.Close())
 		}
-		return (&http.Transport{
+		resp, err := (&http.Transport{
 			DisableKeepAlives: true,
 			DialContext:       func(context.Context, string, string) (net.Conn, error) { return conn, nil },
 		}).RoundTrip(r)
+		if err == nil {
+			f.took(address, r, resp)
+		}
+		return resp, err
 	}
 	return nil, errNobody
 }

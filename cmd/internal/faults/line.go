@@ -3,9 +3,7 @@
 package faults
 
 import (
-	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -30,15 +28,29 @@ type line struct {
 	flow   chan struct{} // Closed while bytes flow.
 	commit func() commitCut
 	conns  map[net.Conn]struct{}
-	cuts   map[commitCut]int
+	met    map[met]int
 }
+
+// met is what a fault of the line did to whoever used it: the proof that it happened to
+// somebody.
+type met string
+
+const (
+	metRefused met = "connections refused"
+	metHeld    met = "pieces held up"
+	metDelayed met = "pieces delayed"
+	metServer  met = "connections that the server broke"
+	metUnsent  met = "commits cut before they were sent"
+	metUnheard met = "commits cut before their answer"
+	metDone    met = "commits that were done, and whose answer was lost"
+)
 
 // commitCut says what becomes of a connection that is about to commit.
 type commitCut string
 
 const (
 	cutNothing commitCut = ""
-	cutBefore  commitCut = "before it was sent"
+	cutBefore  commitCut = "before it is sent"
 	cutAfter   commitCut = "before its answer"
 )
 
@@ -54,7 +66,7 @@ func newLine(target, name string) (*line, error) {
 	}
 	n := &line{
 		folder: folder, target: target, listener: l, flow: make(chan struct{}),
-		conns: map[net.Conn]struct{}{}, cuts: map[commitCut]int{},
+		conns: map[net.Conn]struct{}{}, met: map[met]int{},
 	}
 	close(n.flow)
 	n.done.Go(n.accept)
@@ -150,7 +162,11 @@ func (n *line) carry(near net.Conn) {
 	var swallow swallowed
 	var both sync.WaitGroup
 	both.Go(func() { n.copy(far, near, n.toServer(&swallow)) })
-	both.Go(func() { n.copy(near, far, func([]byte) bool { return !swallow.yes() }) })
+	both.Go(func() {
+		if n.copy(near, far, n.fromServer(&swallow)) {
+			n.count(metServer)
+		}
+	})
 	both.Wait()
 }
 
@@ -175,47 +191,51 @@ func (n *line) toServer(swallow *swallowed) func([]byte) bool {
 			return true
 		}
 		cut := n.commit()
-		n.cuts[cut]++
-		if cut == cutAfter {
+		switch cut {
+		case cutBefore:
+			n.met[metUnsent]++
+		case cutAfter:
+			n.met[metUnheard]++
 			swallow.mu.Lock()
 			swallow.set = true
 			swallow.mu.Unlock()
+		case cutNothing:
 		}
 		return cut != cutBefore
 	}
 }
 
-// batchStatements is how many statements are a write of one round trip: a read has
-// one or two.
-const batchStatements = 3
-
-// commits reports whether a piece of PostgreSQL's protocol makes the server commit: a
-// COMMIT of its own, or a batch that is one transaction.
-func commits(piece []byte) bool {
-	const queryHead = 5
-	executes := 0
-	for len(piece) >= queryHead {
-		size := 1 + int(binary.BigEndian.Uint32(piece[1:queryHead]))
-		if size < queryHead || size > len(piece) {
-			return false // Not at a boundary: it is left alone.
+// fromServer looks at what comes from the server: false breaks the connection instead.
+func (n *line) fromServer(swallow *swallowed) func([]byte) bool {
+	return func(piece []byte) bool {
+		if !swallow.yes() {
+			return true
 		}
-		switch piece[0] {
-		case 'Q':
-			if bytes.EqualFold(bytes.TrimRight(piece[queryHead:size], "\x00"), []byte("COMMIT")) {
-				return true
-			}
-		case 'E':
-			executes++
+		if committed(piece) {
+			n.count(metDone)
 		}
-		piece = piece[size:]
+		return false
 	}
-	return executes >= batchStatements
+}
+
+func (n *line) count(what met) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.met[what]++
+}
+
+// counted tells how often something was met.
+func (n *line) counted(what met) int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.met[what]
 }
 
 func (n *line) keep(conns ...net.Conn) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.down {
+		n.met[metRefused]++
 		return false
 	}
 	for _, c := range conns {
@@ -232,37 +252,44 @@ func (n *line) forget(conns ...net.Conn) {
 	}
 }
 
-// copy passes pieces on until one end is gone or passes says no, and ends both.
-func (n *line) copy(to, from net.Conn, passes func([]byte) bool) {
+// copy passes pieces on until one end is gone or passes says no, and ends both. It
+// reports whether it was the end it reads from that went first.
+func (n *line) copy(to, from net.Conn, passes func([]byte) bool) (gone bool) {
 	defer to.Close()
 	defer from.Close()
 	buffer := make([]byte, 256<<10)
 	for {
 		size, err := from.Read(buffer)
-		n.mu.Lock()
-		flow, delay := n.flow, n.delay
-		n.mu.Unlock()
-		<-flow
-		if delay > 0 {
-			<-time.After(delay) // The fault itself: a slow network.
-		}
+		n.travel()
 		if size > 0 {
 			if !passes(buffer[:size]) {
-				return
+				return false
 			}
 			if _, err := to.Write(buffer[:size]); err != nil {
-				return
+				return false
 			}
 		}
 		if err != nil && !errors.Is(err, io.ErrNoProgress) {
-			return
+			return !errors.Is(err, net.ErrClosed)
 		}
 	}
 }
 
-// commitsCut tells how often a commit was cut, each way.
-func (n *line) commitsCut() (before, after int) {
+// travel is the time that a piece takes.
+func (n *line) travel() {
 	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.cuts[cutBefore], n.cuts[cutAfter]
+	flow, delay := n.flow, n.delay
+	select {
+	case <-flow:
+	default:
+		n.met[metHeld]++
+	}
+	if delay > 0 {
+		n.met[metDelayed]++
+	}
+	n.mu.Unlock()
+	<-flow
+	if delay > 0 {
+		<-time.After(delay) // The fault itself: a slow network.
+	}
 }

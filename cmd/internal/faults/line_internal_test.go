@@ -94,8 +94,9 @@ func TestLine(t *testing.T) {
 	_, err = speak(n, commit)
 	require.ErrorIs(t, err, io.EOF)
 	require.Equal(t, string(commit), <-heard, "the second one arrived, and nothing before it")
-	before, after := n.commitsCut()
-	require.Equal(t, []int{1, 1}, []int{before, after})
+	require.Equal(t, []int{1, 1}, []int{n.counted(metUnsent), n.counted(metUnheard)})
+	require.Zero(t, n.counted(metDone), "that server does not speak of commits")
+	require.Equal(t, 1, n.counted(metRefused))
 	n.mend()
 
 	n.stall()
@@ -109,6 +110,7 @@ func TestLine(t *testing.T) {
 		require.Fail(t, "it passed a partition")
 	case <-time.After(50 * time.Millisecond): // Nothing is to be seen of what does not happen.
 	}
+	require.Equal(t, 1, n.counted(metHeld))
 	n.mend()
 	require.Equal(t, "answer", <-answered)
 	require.Equal(t, "late", <-heard)

@@ -23,7 +23,7 @@ func upgraded(ctx context.Context, c *campaign) error {
 	if out, err := migrate.CombinedOutput(); err != nil {
 		return fmt.Errorf("migrate: %w\n%s", err, out)
 	}
-	c.note("migrated while both replicas of the old version ran, after %d questions", c.done.Load())
+	c.count("migrated beside the old version", 1)
 	if err := pause(ctx, 3*time.Second); err != nil { // They go on.
 		return err
 	}
@@ -34,8 +34,14 @@ func upgraded(ctx context.Context, c *campaign) error {
 	if err := first.up(ctx); err != nil {
 		return err
 	}
-	c.note("old and new side by side after %d questions", c.done.Load())
+	c.count("replicas upgraded", 1)
+	end := c.lasting("old and new side by side")
+	if err := pause(ctx, 3*time.Second); err != nil {
+		return err
+	}
+	end()
 	second.kill()
+	c.count(killedReplicas, 1)
 	if err := c.refuses(ctx, second); err != nil {
 		return err
 	}
@@ -43,7 +49,7 @@ func upgraded(ctx context.Context, c *campaign) error {
 	if err := second.up(ctx); err != nil {
 		return err
 	}
-	c.note("all new after %d questions", c.done.Load())
+	c.count("replicas upgraded", 1)
 	return nil
 }
 
@@ -57,6 +63,6 @@ func (c *campaign) refuses(ctx context.Context, r *replica) error {
 		r.kill()
 		return nil
 	}
-	c.note("the old version refused to start on the new schema")
+	c.count("old versions refused on the new schema", 1)
 	return nil
 }

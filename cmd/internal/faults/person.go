@@ -37,8 +37,8 @@ func signIn(ctx context.Context, t *town, link, machine string) (*person, error)
 	if err != nil {
 		return nil, fmt.Errorf("make browser: %w", err)
 	}
-	p := &person{base: t.front.url(), browser: &http.Client{
-		Jar: jar, Timeout: callTimeout, Transport: &http.Transport{DisableKeepAlives: true},
+	p := &person{base: t.public(), browser: &http.Client{
+		Jar: jar, Timeout: callTimeout, Transport: t.front.carrier(),
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 	_, code, _ := strings.Cut(link, "#code=")
@@ -54,11 +54,11 @@ func signIn(ctx context.Context, t *town, link, machine string) (*person, error)
 	if status != http.StatusSeeOther || len(cookies) != 1 {
 		return nil, fmt.Errorf("sign in: status %d", status)
 	}
-	p.session, err = client.New(client.Config{BaseURL: p.base, Bearer: cookies[0].Value, Timeout: callTimeout, Patience: patience})
+	p.session, err = client.New(client.Config{BaseURL: t.front.url(), Bearer: cookies[0].Value, Timeout: callTimeout, Patience: patience})
 	if err != nil {
 		return nil, err
 	}
-	p.machine, err = client.New(client.Config{BaseURL: p.base, Bearer: machine, Timeout: callTimeout, Patience: patience})
+	p.machine, err = client.New(client.Config{BaseURL: t.front.url(), Bearer: machine, Timeout: callTimeout, Patience: patience})
 	return p, err
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -18,6 +19,7 @@ import (
 
 const (
 	startLimit = 90 * time.Second // A race detector on a busy machine.
+	upLimit    = 2 * startLimit   // Of all starts until one stands.
 	stopLimit  = 45 * time.Second
 	pollEvery  = 25 * time.Millisecond
 )
@@ -86,6 +88,8 @@ var errEnded = errors.New("the process ended")
 // up starts it, unless it runs, and waits until it is ready. One that ends while it
 // starts, because what it needs is not there, is started again.
 func (r *replica) up(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, upLimit)
+	defer cancel()
 	for {
 		if !r.runs() {
 			if err := r.start(); err != nil {
@@ -93,13 +97,10 @@ func (r *replica) up(ctx context.Context) error {
 			}
 		}
 		err := r.ready(ctx)
-		if err == nil || ctx.Err() != nil {
+		if err == nil || !errors.Is(err, errEnded) {
 			return err
 		}
-		if !errors.Is(err, errEnded) {
-			return err
-		}
-		if err := pause(ctx, healthEvery); err != nil {
+		if pause(ctx, healthEvery) != nil {
 			return err
 		}
 	}
@@ -160,6 +161,45 @@ func (r *replica) told(name string) (string, error) {
 		return "", fmt.Errorf("read what %s told: %w", r.name, err)
 	}
 	return strings.TrimSpace(string(text)), nil
+}
+
+// get asks the replica itself, past the front.
+func (r *replica) get(ctx context.Context, path string) (http.Header, string, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+r.address+path, nil)
+	if err != nil {
+		return nil, "", fmt.Errorf("ask %s: %w", r.name, err)
+	}
+	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+	if err != nil {
+		return nil, "", fmt.Errorf("ask %s: %w", r.name, err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, "", fmt.Errorf("ask %s: %w", r.name, err)
+	}
+	return resp.Header, string(text), nil
+}
+
+// metrics are what it shows of itself.
+func (r *replica) metrics(ctx context.Context) (string, error) {
+	_, text, err := r.get(ctx, "/metrics")
+	return text, err
+}
+
+// date is the time that it believes to be.
+func (r *replica) date(ctx context.Context) (time.Time, error) {
+	header, _, err := r.get(ctx, "/healthz")
+	if err != nil {
+		return time.Time{}, err
+	}
+	date, err := http.ParseTime(header.Get("Date"))
+	if err != nil {
+		return time.Time{}, fmt.Errorf("read the date of %s: %w", r.name, err)
+	}
+	return date, nil
 }
 
 func freeAddress(ctx context.Context) (string, error) {

@@ -9,28 +9,44 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"text/tabwriter"
 	"time"
 )
 
 // mostShown bounds how many violations of one fault are printed.
 const mostShown = 20
 
-// report prints one fault's summary.
-func (c *campaign) report(w io.Writer, got *counts, took time.Duration, failed error) {
-	verdict := "survived"
+// verdict is the one word for it.
+func (r *result) verdict() string {
 	switch {
-	case failed != nil:
-		verdict = "BROKEN OFF"
-	case len(c.found) > 0:
-		verdict = fmt.Sprintf("%d VIOLATIONS", len(c.found))
+	case r.left():
+		return "not run"
+	case r.failed != nil:
+		return "BROKEN OFF"
+	case len(r.c.found) > 0:
+		return fmt.Sprintf("%d VIOLATIONS", len(r.c.found))
 	}
-	fmt.Fprintf(w, "%-18s %s: %d questions in %s, last card %s later, %s in all\n", c.fault.name, verdict, len(c.stories),
-		got.took.Round(time.Second), got.converged.Round(100*time.Millisecond), took.Round(time.Second))
-	fmt.Fprintf(w, "    ended: %s; ran: %d; events: %d\n", list(got.ended), got.ran, got.events)
+	return "survived"
+}
+
+// print tells everything about one fault.
+func (r *result) print(w io.Writer) {
+	c, got := r.c, &r.got
+	if r.left() {
+		fmt.Fprintf(w, "%-18s %v\n", c.fault.name, r.failed)
+		return
+	}
+	fmt.Fprintf(w, "%-18s %s: %d questions in %s, %.0f a second; last card %s later; %s in all\n", c.fault.name, r.verdict(), len(c.stories),
+		got.took.Round(time.Second), float64(len(c.stories))/max(1, got.took.Seconds()), got.converged.Round(100*time.Millisecond), r.took.Round(time.Second))
+	fmt.Fprintf(w, "    happened: %s\n", c.shown())
+	fmt.Fprintf(w, "    ended: %s; ran: %d; events: %d; checked: %d\n", list(got.ended), got.ran, got.events, got.checks)
 	fmt.Fprintf(w, "    told: %s\n", list(got.told))
 	fmt.Fprintf(w, "    cards: %s; healed by a press: %d\n", list(got.cards), got.orphans)
 	for _, note := range c.notes {
 		fmt.Fprintf(w, "    %s\n", note)
+	}
+	if r.failed != nil {
+		fmt.Fprintf(w, "    ! %v\n", r.failed)
 	}
 	for i, v := range c.found {
 		if i == mostShown {
@@ -39,6 +55,30 @@ func (c *campaign) report(w io.Writer, got *counts, took time.Duration, failed e
 		}
 		fmt.Fprintf(w, "    ! %s\n", v)
 	}
+}
+
+// table lists all faults, in the order in which they were begun.
+func table(w io.Writer, results []*result) {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "fault\tquestions\tdecisions\thappened\tkills\tcards\tchecks\tduration\tverdict")
+	for _, r := range results {
+		c := r.c
+		happened := 0
+		if len(c.fault.shows) > 0 {
+			happened = c.happened[c.fault.shows[0].what]
+		}
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%s\n", c.fault.name, len(c.stories), sum(r.got.ended), happened,
+			c.happened[killedReplicas], sum(r.got.cards), r.got.checks, r.took.Round(time.Second), r.verdict())
+	}
+	_ = t.Flush() // Where this cannot be printed, nothing can.
+}
+
+func sum[K comparable](m map[K]int) int {
+	all := 0
+	for _, n := range m {
+		all += n
+	}
+	return all
 }
 
 // list prints counts in a fixed order.

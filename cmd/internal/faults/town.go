@@ -21,6 +21,7 @@ import (
 	"github.com/saysohq/sayso/channels/fakes/discord"
 	"github.com/saysohq/sayso/channels/fakes/slack"
 	"github.com/saysohq/sayso/channels/fakes/telegram"
+	"github.com/saysohq/sayso/core"
 	"github.com/saysohq/sayso/core/bus/redis/redisserver"
 	"github.com/saysohq/sayso/core/store/postgres"
 	"github.com/saysohq/sayso/core/store/postgres/pgserver"
@@ -57,6 +58,7 @@ type town struct {
 type needs struct {
 	databaseDir string // Where PostgreSQL keeps its data; "" takes the system's place.
 	maxConns    int    // Of each replica; 0 takes the default.
+	pushed      bool   // Messengers push to the public address, instead of being listened to.
 }
 
 // replicaCount is the smallest fleet.
@@ -66,7 +68,7 @@ const replicaCount = 2
 func openTown(ctx context.Context, sayso, folder string, n needs) (*town, error) {
 	t := &town{needs: n, folder: folder}
 	steps := []func() error{
-		func() error { return t.openServers(ctx) }, t.openMessengers,
+		func() error { return t.openServers(ctx) }, func() error { return t.openFront(ctx) }, t.openMessengers,
 		func() error { return t.openReplicas(ctx, sayso) }, func() error { return t.settle(ctx) },
 	}
 	for _, step := range steps {
@@ -111,15 +113,16 @@ func (t *town) openServers(ctx context.Context) (err error) {
 func (t *town) dsn() string { return t.postgres.DSN(database) }
 
 func (t *town) openMessengers() (err error) {
-	if t.telegram, err = telegram.Start(telegram.Config{}); err != nil {
+	clock := t.messengersClock()
+	if t.telegram, err = telegram.Start(telegram.Config{Webhook: t.front.carrier(), Clock: clock}); err != nil {
 		return err
 	}
 	t.later(func() error { t.telegram.Close(); return nil })
-	if t.slack, err = slack.Start(slack.Config{}); err != nil {
+	if t.slack, err = slack.Start(slack.Config{Clock: clock}); err != nil {
 		return err
 	}
 	t.later(func() error { t.slack.Close(); return nil })
-	if t.discord, err = discord.Start(discord.Config{}); err != nil {
+	if t.discord, err = discord.Start(discord.Config{Clock: clock}); err != nil {
 		return err
 	}
 	t.later(func() error { t.discord.Close(); return nil })
@@ -130,11 +133,15 @@ func (t *town) openMessengers() (err error) {
 	return nil
 }
 
-func (t *town) openReplicas(ctx context.Context, sayso string) (err error) {
+func (t *town) openFront(ctx context.Context) (err error) {
 	if t.front, err = newFront(ctx); err != nil {
 		return err
 	}
 	t.later(t.front.close)
+	return nil
+}
+
+func (t *town) openReplicas(ctx context.Context, sayso string) error {
 	config, err := t.configure()
 	if err != nil {
 		return err
@@ -165,13 +172,9 @@ func (t *town) configure() (string, error) {
 	}
 	key := filepath.Join(t.folder, "secret.key")
 	settings := map[string]any{
-		"public_url": t.front.url(), "secret_key_file": key,
+		"public_url": t.public(), "allowed_hosts": []string{"127.0.0.1"}, "secret_key_file": key, "open_metrics": true,
 		"limits":   map[string]any{"pending": 1_000_000, "requests_per_s": 1e6, "requests_burst": 1_000_000},
-		"telegram": []any{map[string]any{"token": t.telegram.Token(), "api_url": t.telegram.URL(), "unpaced": true}},
-		"slack": []any{map[string]any{
-			"bot_token": slack.BotToken, "app_token": slack.AppToken, "team": slack.Team, "api_url": t.slack.URL(), "unpaced": true,
-		}},
-		"discord": []any{map[string]any{"token": t.discord.Token(), "api_url": t.discord.URL(), "unpaced": true}},
+		"telegram": []any{t.telegramSettings()}, "slack": []any{t.slackSettings()}, "discord": []any{t.discordSettings()},
 	}
 	if t.needs.maxConns > 0 {
 		settings["postgres"] = map[string]any{"max_conns": t.needs.maxConns}
@@ -182,6 +185,32 @@ func (t *town) configure() (string, error) {
 	}
 	file := filepath.Join(t.folder, "sayso.yaml")
 	return file, errors.Join(os.WriteFile(key, secret, 0o600), os.WriteFile(file, text, 0o600))
+}
+
+func (t *town) telegramSettings() map[string]any {
+	s := map[string]any{"token": t.telegram.Token(), "api_url": t.telegram.URL(), "unpaced": true}
+	if t.needs.pushed {
+		s["webhook_secret"] = pushedToken
+	}
+	return s
+}
+
+func (t *town) slackSettings() map[string]any {
+	s := map[string]any{"bot_token": slack.BotToken, "team": slack.Team, "api_url": t.slack.URL(), "unpaced": true}
+	if t.needs.pushed {
+		s["app"], s["signing_secret"] = slack.App, slack.Secret
+	} else {
+		s["app_token"] = slack.AppToken
+	}
+	return s
+}
+
+func (t *town) discordSettings() map[string]any {
+	s := map[string]any{"token": t.discord.Token(), "api_url": t.discord.URL(), "unpaced": true}
+	if t.needs.pushed {
+		s["public_key"] = t.discord.PublicKey()
+	}
+	return s
 }
 
 func (t *town) newReplica(ctx context.Context, name, config string) (*replica, error) {
@@ -260,13 +289,18 @@ const slackConnections = 2
 func (t *town) listening(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
+	if t.needs.pushed {
+		return t.register(ctx)
+	}
 	_, polled := t.telegram.AwaitCalls(ctx, "getUpdates", 1)
 	return errors.Join(polled, t.slack.AwaitConnections(ctx, slackConnections*len(t.replicas)), t.discord.AwaitListening(ctx, 1))
 }
 
 // scripts are what the messengers are told to do wrong.
-func (t *town) scripts() []*fakes.Script {
-	return []*fakes.Script{&t.telegram.Script, &t.slack.Script, &t.discord.Script}
+func (t *town) scripts() map[core.Surface]*fakes.Script {
+	return map[core.Surface]*fakes.Script{
+		core.SurfaceTelegram: &t.telegram.Script, core.SurfaceSlack: &t.slack.Script, core.SurfaceDiscord: &t.discord.Script,
+	}
 }
 
 // heal ends all faults: lines carry, messengers behave, servers and replicas run.
