@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"time"
@@ -44,6 +45,34 @@ func (y *yardstick) slice() error {
 	y.rates = append(y.rates, float64(len(times))/time.Since(began).Seconds())
 	y.times = append(y.times, times)
 	return nil
+}
+
+// paced makes as much durable at so many a second, at even distances, as the store does
+// it, with fsync. A disk and a processor that sleep between two calls have to wake up for
+// both sides of a comparison.
+func (y *yardstick) paced(ctx context.Context, perSecond int, d time.Duration) ([]time.Duration, error) {
+	every := time.Second / time.Duration(perSecond)
+	page := make([]byte, frame)
+	times := make([]time.Duration, int(d/every))
+	began := time.Now().Add(every)
+	for i := range times {
+		if wait := time.Until(began.Add(time.Duration(i) * every)); wait > 0 {
+			select {
+			case <-time.After(wait):
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+		one := time.Now()
+		if _, err := y.file.Write(page); err != nil {
+			return nil, fmt.Errorf("append: %w", err)
+		}
+		if err := y.file.Sync(); err != nil {
+			return nil, fmt.Errorf("sync: %w", err)
+		}
+		times[i] = time.Since(one)
+	}
+	return times, nil
 }
 
 // since returns the times of the slices from the nth on.
