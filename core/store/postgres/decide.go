@@ -14,31 +14,27 @@ import (
 )
 
 // decide holds the statements of a decision, which are one round trip and one
-// commit. They are apart, because each has a snapshot of its own: what one waited
-// for is seen by the next.
+// commit: the locks, and then all that changes. They are apart, because each has a
+// snapshot of its own: what the first waited for is seen by the second.
 type decide struct {
-	// hold locks the row and tells what of it may have changed. Having waited, it tells
-	// the row as whoever held it left it: a loser reads the winner here.
-	hold string
-	// end moves a pending row to one of two futures, and the clock, read once, picks:
-	// the deadline beats every answer. The lock has been waited for by a statement
-	// before, so that nothing is decided by a clock read before the wait. It returns
-	// what hold does.
-	end string
-	// tell marks the deliveries of a row that this transaction has just ended, and
-	// records the event, once. The row's lock is held since two statements: whatever was
-	// added to it before is seen, and nothing can be added.
-	tell string
+	// hold locks the row, and holdBoth the person before it. They tell what of the row may
+	// have changed, behind its revision. Having waited, they tell the row as whoever held
+	// it left it: a loser reads the winner here.
+	hold, holdBoth string
+	// end moves a pending row whose deadline has not come to the decision, marks its
+	// deliveries due and records the event; endAs does so as long as the person is as
+	// they were. Both return when. The locks have been waited for by a statement before,
+	// so that nothing is decided by a clock read before the wait, and whatever was added
+	// to the row before is seen, and nothing can be added.
+	end, endAs string
 	// await leaves the clicked delivery alone while the answer to the click may paint
-	// it, as long as the decision is the one that was asked for.
+	// it.
 	await string
 	// read reads the whole row.
 	read string
 }
 
 const (
-	sqlHoldPerson = `SELECT 1 FROM principals WHERE id = $1 FOR SHARE`
-
 	// byUs is a row that this very transaction has written.
 	byUs        = `a.id = $1 AND ` + writtenByUs
 	writtenByUs = `a.xmin = pg_current_xact_id_if_assigned()::xid`
@@ -46,44 +42,40 @@ const (
 
 func newDecide(clock string, t *record.Table) decide {
 	return decide{
-		hold: `SELECT ` + t.MovingNames() + ` FROM approvals a WHERE a.id = $1 FOR UPDATE`,
-		end: `WITH c AS MATERIALIZED (SELECT greatest(` + clock + `, $22::bigint) AS now)
-			UPDATE approvals a SET
-				updated_at = greatest(c.now, a.updated_at), resolved_at = greatest(c.now, a.updated_at),
-				revision = a.revision + 1, card_revision = a.card_revision + 1,
-				status = f.status, decision = f.decision, reason = f.reason, note = f.note, by_message = f.by_message,
-				decision_key = f.decision_key, attempt_id = f.attempt_id, resolver_kind = f.resolver_kind,
-				resolver_id = f.resolver_id, resolver_name = f.resolver_name, surface = f.surface,
-				delivery_id = f.delivery_id, proof = f.proof, partial_view = f.partial_view,
-				execution = CASE WHEN f.claim > 0 THEN 'unclaimed' ELSE 'none' END,
-				claim_by = CASE WHEN f.claim > 0 THEN greatest(c.now, a.updated_at) + f.claim ELSE 0 END
-			FROM c, (VALUES
-				(true, 'expired', '', 'timeout', '', false, '', '', 'system', '', '', '', '', '', false, 0::bigint),
-				(false, $5::text, $6::text, $7::text, $8::text, $9::boolean, $10::text, $11::text, $12::text, $13::text,
-					$14::text, $15::text, $16::text, $17::text, $18::boolean, $19::bigint))
-				AS f (due, status, decision, reason, note, by_message, decision_key, attempt_id, resolver_kind, resolver_id,
-					resolver_name, surface, delivery_id, proof, partial_view, claim)
-			WHERE a.id = $1 AND a.revision = $2 AND a.status = 'pending' AND f.due = (a.expires_at <= c.now)
-				AND a.action_hash = $20 AND a.fingerprint = $21
-				AND ($3::text = '' OR EXISTS (SELECT 1 FROM principals p
-					WHERE p.id = $3::text AND NOT p.disabled AND p.revision = $4::bigint))
-			RETURNING ` + t.MovingNames(),
-		tell: `WITH a AS MATERIALIZED (SELECT a.id, a.revision, a.status = 'expired' AS late, a.runtime, a.caused_by, a.updated_at
-				FROM approvals a WHERE ` + byUs + `),
-			due AS (UPDATE deliveries d SET updated_at = a.updated_at, due_at = ` +
-			t.DueFrom("a.updated_at", strconv.FormatInt(int64(core.TellAfter), 10)) + `,
-				stale_since = CASE WHEN d.stale_since = 0 THEN a.updated_at ELSE d.stale_since END
-				FROM a WHERE d.approval_id = a.id AND d.state <> 'closed')
-			INSERT INTO events (approval_id, revision, type, runtime, caused_by, created_at, payload)
-			SELECT a.id, a.revision, CASE WHEN a.late THEN $2::text ELSE $3::text END, a.runtime, a.caused_by,
-				a.updated_at, CASE WHEN a.late THEN $4::json ELSE $5::json END FROM a`,
+		hold: `SELECT a.revision, ` + t.MovingNames() + ` FROM approvals a WHERE a.id = $1 FOR UPDATE`,
+		// Locks are taken in the order of their clauses.
+		holdBoth: `SELECT a.revision, ` + t.MovingNames() + ` FROM principals p, approvals a
+			WHERE p.id = $2 AND a.id = $1 FOR SHARE OF p FOR UPDATE OF a`,
+		end:   newEnd(clock, t, "", ""),
+		endAs: newEnd(clock, t, ", principals p", " AND p.id = $23 AND p.revision = $24 AND NOT p.disabled"),
 		await: `UPDATE deliveries d SET answer_until = a.updated_at + $3::bigint, due_at = a.updated_at + $3::bigint,
 				settle_at = CASE WHEN d.lease_holder = '' THEN d.settle_at ELSE greatest(d.settle_at, a.updated_at + $3::bigint) END,
 				unsettled = d.unsettled OR d.lease_holder <> ''
-			FROM approvals a WHERE ` + byUs + ` AND a.status <> 'expired'
-				AND d.id = $2 AND d.approval_id = a.id AND d.state <> 'closed'`,
+			FROM approvals a WHERE ` + byUs + ` AND d.id = $2 AND d.approval_id = a.id AND d.state <> 'closed'`,
 		read: `SELECT ` + t.Names() + ` FROM approvals a WHERE a.id = $1`,
 	}
+}
+
+func newEnd(clock string, t *record.Table, from, as string) string {
+	return `WITH a AS (UPDATE approvals a SET
+			updated_at = greatest(c.now, a.updated_at), resolved_at = greatest(c.now, a.updated_at),
+			revision = a.revision + 1, card_revision = a.card_revision + 1,
+			status = $6, decision = $7, reason = $8, note = $9, by_message = $10, decision_key = $11, attempt_id = $12,
+			resolver_kind = $13, resolver_id = $14, resolver_name = $15, surface = $16, delivery_id = $17, proof = $18,
+			partial_view = $19,
+			execution = CASE WHEN $20::bigint > 0 THEN 'unclaimed' ELSE 'none' END,
+			claim_by = CASE WHEN $20::bigint > 0 THEN greatest(c.now, a.updated_at) + $20::bigint ELSE 0 END
+		FROM (SELECT greatest(` + clock + `, $5::bigint) AS now) c` + from + `
+		WHERE a.id = $1 AND a.revision = $2 AND a.status = 'pending' AND a.expires_at > c.now
+			AND a.action_hash = $3 AND a.fingerprint = $4` + as + `
+		RETURNING a.id, a.revision, a.runtime, a.caused_by, a.updated_at),
+	due AS (UPDATE deliveries d SET updated_at = a.updated_at, due_at = ` +
+		t.DueFrom("a.updated_at", strconv.FormatInt(int64(core.TellAfter), 10)) + `,
+			stale_since = CASE WHEN d.stale_since = 0 THEN a.updated_at ELSE d.stale_since END
+		FROM a WHERE d.approval_id = a.id AND d.state <> 'closed')
+	INSERT INTO events (approval_id, revision, type, runtime, caused_by, created_at, payload)
+	SELECT a.id, a.revision, $21, a.runtime, a.caused_by, a.updated_at, $22::json FROM a
+	RETURNING created_at`
 }
 
 // Decide is the one guarded write from pending to terminal: one round trip, one
@@ -118,13 +110,13 @@ func (s *Store) decideOnce(ctx context.Context, d core.Decide) (core.Decided, er
 	if seen.Status.Terminal() && d.Adopt == nil { // Somebody was first: there is nothing to lock.
 		return decidedBy(d, *seen, false), nil
 	}
-	b, err := s.batch(d, seen)
+	ended, args, err := s.future(&d, seen)
 	if err != nil || d.Adopt != nil { // More than one round trip can say.
 		return s.Store.Decide(ctx, d)
 	}
 	var decided core.Decided
 	err = s.retry(ctx, func() (err error) {
-		decided, err = s.send(ctx, d, seen, b)
+		decided, err = s.send(ctx, &d, seen, ended, args)
 		return err
 	})
 	switch {
@@ -161,56 +153,47 @@ func (s *Store) peek(ctx context.Context, id string) (core.Approval, error) {
 	return a, err
 }
 
-// parts are the arguments of the batch.
-type parts struct{ end, event []any }
-
-// batch prepares both futures of the row. Errors: core.ErrInvalid for one that it
-// cannot have.
-func (s *Store) batch(d core.Decide, seen *core.Approval) (parts, error) {
-	to, expired := *seen, *seen
-	record.End(&to, d.To, d.AttemptID, seen.CreatedAt)
-	record.End(&expired, record.Expiry(), "", seen.ExpiresAt)
-	to.Revision, expired.Revision = seen.Revision+1, seen.Revision+1
-	if err := record.RuleFits(&d, seen); err != nil {
-		return parts{}, err
+// future is the row as the decision will leave it, but for the time, and the arguments
+// of the statement that does so. Errors: core.ErrInvalid for a state that the row cannot
+// have.
+func (s *Store) future(d *core.Decide, seen *core.Approval) (*core.Approval, []any, error) {
+	if err := record.RuleFits(d, seen); err != nil {
+		return nil, nil, err
 	}
+	to := *seen
+	record.End(&to, d.To, d.AttemptID, seen.CreatedAt)
+	to.Revision, to.CardRevision = seen.Revision+1, seen.CardRevision+1
 	if !d.To.Status.Terminal() || d.To.Status == core.StatusExpired || to.Check() != nil {
-		return parts{}, core.ErrInvalid
+		return nil, nil, core.ErrInvalid
 	}
 	told, err := record.EventBody(&to)
 	if err != nil {
-		return parts{}, err
-	}
-	late, err := record.EventBody(&expired)
-	if err != nil {
-		return parts{}, err
+		return nil, nil, err
 	}
 	var claim int64
 	if d.To.Status == core.StatusAllowed {
 		claim = int64(seen.Continuation.ClaimWindow())
 	}
-	t := d.To
-	return parts{
-		end: []any{
-			d.ID, seen.Revision, d.Guard.PersonID, d.Guard.PersonRevision, string(t.Status), string(t.Decision), string(t.Reason),
-			t.Note, t.ByMessage, t.DecisionKey, d.AttemptID, string(t.ResolverKind), t.ResolverID, t.ResolverName,
-			string(t.Surface), t.DeliveryID, t.Proof, t.PartialView, claim,
-			seen.ActionHash, seen.Fingerprint,
-		},
-		event: []any{
-			d.ID, string(core.EventOf(core.StatusExpired, seen.Origin)), string(core.EventOf(t.Status, seen.Origin)),
-			late, told,
-		},
-	}, nil
+	t := &d.To
+	args := append(make([]any, 0, 24),
+		d.ID, seen.Revision, seen.ActionHash, seen.Fingerprint, s.floor.get(),
+		string(t.Status), string(t.Decision), string(t.Reason), t.Note, t.ByMessage, t.DecisionKey, d.AttemptID,
+		string(t.ResolverKind), t.ResolverID, t.ResolverName, string(t.Surface), t.DeliveryID, t.Proof, t.PartialView, claim,
+		string(core.EventOf(t.Status, seen.Origin)), told,
+	)
+	if d.Guard.PersonID != "" {
+		args = append(args, d.Guard.PersonID, d.Guard.PersonRevision)
+	}
+	return &to, args, nil
 }
 
 // errMoved is a row that was not changed and tells no outcome: it is at another
-// revision than the caller has seen, or is damaged since, or the person lost the
-// right. The long way looks at each of them and finds out.
+// revision than the caller has seen, or its deadline has come, or it is damaged since or
+// gone, or the person lost the right. The long way looks at each of them and finds out.
 var errMoved = errors.New("the row has moved on")
 
-// send runs the batch once.
-func (s *Store) send(ctx context.Context, d core.Decide, seen *core.Approval, p parts) (core.Decided, error) {
+// send runs the batch once. What is not as it was seen is not changed.
+func (s *Store) send(ctx context.Context, d *core.Decide, seen, to *core.Approval, end []any) (core.Decided, error) {
 	c, err := s.acquire(ctx)
 	if err != nil {
 		return core.Decided{}, err
@@ -222,16 +205,16 @@ func (s *Store) send(ctx context.Context, d core.Decide, seen *core.Approval, p 
 	if s.pooled {
 		b.Queue(sqlDurable)
 	}
-	queuePolicy(b, &d)
+	queuePolicy(b, d)
+	held := &moved{seen: seen}
 	if d.Guard.PersonID != "" {
-		b.Queue(sqlHoldPerson, d.Guard.PersonID)
+		s.queueHold(c.Conn(), b, held, s.sql.holdBoth, d.ID, d.Guard.PersonID)
+	} else {
+		s.queueHold(c.Conn(), b, held, s.sql.hold, d.ID)
 	}
-	held, ended := s.queueRow(b, seen, s.sql.hold, d.ID), s.queueRow(b, seen, s.sql.end, append(p.end, s.floor.get())...)
-	b.Queue(s.sql.tell, p.event...)
-	queueRule(b, &d)
-	ending := *seen
-	ending.Revision++
-	if err := s.queueBeside(b, &ending, core.EventOf(d.To.Status, seen.Origin)); err != nil {
+	at := s.queueEnd(b, d, end)
+	queueRule(b, d)
+	if err := s.queueBeside(b, to, core.EventOf(d.To.Status, seen.Origin)); err != nil {
 		return core.Decided{}, err
 	}
 	if d.AnswerDelay > 0 && d.To.DeliveryID != "" {
@@ -245,45 +228,72 @@ func (s *Store) send(ctx context.Context, d core.Decide, seen *core.Approval, p 
 	if err := batchError(err); err != nil {
 		return core.Decided{}, err
 	}
-	row := held
-	if ended.found {
-		row = ended
+	if *at == 0 {
+		return s.lost(d, held)
 	}
-	s.floor.raise(int64(row.a.UpdatedAt))
-	switch {
-	case !row.found:
-		return core.Decided{}, core.ErrNotFound
-	case row.damaged != nil && ended.found:
-		return core.Decided{}, row.damaged
-	case row.damaged != nil, row.a.Status == core.StatusPending:
-		return core.Decided{}, errMoved
-	}
-	if ended.found {
-		s.Ended(row.a)
-	}
-	return decidedBy(d, row.a, ended.found), nil
+	s.floor.raise(int64(*at))
+	record.End(to, d.To, d.AttemptID, *at)
+	to.UpdatedAt = *at
+	s.Ended(*to)
+	return decidedBy(*d, *to, true), nil
 }
 
-// answer is a row that a statement of a batch returned, if it did.
-type answer struct {
-	a       core.Approval
-	found   bool
+// queueEnd adds the change; at stays 0 where nothing was changed.
+func (s *Store) queueEnd(b *pgx.Batch, d *core.Decide, args []any) (at *core.Millis) {
+	query := s.sql.end
+	if d.Guard.PersonID != "" {
+		query = s.sql.endAs
+	}
+	at = new(core.Millis)
+	b.Queue(query, args...).Query(func(rows pgx.Rows) error {
+		return each(rows, func(scan record.Row) error { return scan((*int64)(at)) })
+	})
+	return at
+}
+
+// lost is the answer of a batch that changed nothing: the winner, if there is one.
+func (s *Store) lost(d *core.Decide, held *moved) (core.Decided, error) {
+	if held.damaged != nil || !held.a.Status.Terminal() {
+		return core.Decided{}, errMoved
+	}
+	s.floor.raise(int64(held.a.UpdatedAt))
+	return decidedBy(*d, held.a, false), nil
+}
+
+// moved is a row as its lock found it. It is read only where it is not as it was seen.
+type moved struct {
+	seen    *core.Approval
+	a       core.Approval // Empty where the row is as it was seen.
 	damaged error
 }
 
-// queueRow adds a statement that returns what may have changed of a row that was seen.
-func (s *Store) queueRow(b *pgx.Batch, seen *core.Approval, query string, args ...any) *answer {
-	got := &answer{}
+// queueHold adds a statement that locks a row that was seen.
+func (s *Store) queueHold(c *pgx.Conn, b *pgx.Batch, held *moved, query string, args ...any) {
 	b.Queue(query, args...).Query(func(rows pgx.Rows) error {
-		return each(rows, func(scan record.Row) (err error) {
-			got.found = true
-			if got.a, err = s.Table().ScanMoving(scan, seen); errors.Is(err, core.ErrCorrupt) {
-				got.damaged, err = err, nil
+		defer rows.Close()
+		for rows.Next() {
+			if err := s.scanMoved(c, rows, held); err != nil {
+				return err
 			}
-			return err
-		})
+		}
+		return rows.Err()
 	})
-	return got
+}
+
+// scanMoved reads the row behind its revision. Most rows are as they were seen, and then
+// the rest need not be read.
+func (s *Store) scanMoved(c *pgx.Conn, rows pgx.Rows, held *moved) error {
+	var revision int64
+	first := &rows.FieldDescriptions()[0]
+	if err := c.TypeMap().Scan(first.DataTypeOID, first.Format, rows.RawValues()[0], &revision); err != nil || revision == held.seen.Revision {
+		return err
+	}
+	a, err := s.Table().ScanMoving(func(dest ...any) error { return rows.Scan(append([]any{&revision}, dest...)...) }, held.seen)
+	if errors.Is(err, core.ErrCorrupt) {
+		held.damaged, err = err, nil
+	}
+	held.a = a
+	return err
 }
 
 // batchError sorts the failure of a batch that is its own transaction. With an

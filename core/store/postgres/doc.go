@@ -4,17 +4,20 @@
 // # What it promises
 //
 // A decision is one round trip and one commit. A batch that is a transaction of its
-// own locks the person, then the approval, and reads what can have changed of it; one
-// UPDATE moves the pending row to the decision or, if the clock read in that statement
-// says so, to expired; then its deliveries are marked due and the event is written.
-// These statements are apart because each sees what the one before it waited for: a
-// single one would tell losers "pending" and miss a delivery that was written
-// meanwhile. A loser reads the winner where it got the lock.
+// own locks the person, then the approval, in one statement. The next one moves the
+// pending row to the decision, as long as it is as it was seen and the clock that it
+// reads says that its deadline has not come, marks its deliveries due and writes the
+// event. The two are apart because the second sees what the first waited for: a single
+// one would tell losers "pending" and miss a delivery that was written meanwhile. A
+// loser reads the winner where it got the lock.
 //
-//	one batch ──▶ lock person (share) · lock and read approval (update)
-//	              UPDATE … to one of two futures, one reading of clock_timestamp()
-//	              deliveries due, event
+//	one batch ──▶ lock person (share), lock approval (update): read it if it has moved
+//	              UPDATE … before the deadline by clock_timestamp(), deliveries due, event
 //	          ◀── answers, then the commit: believed only when all is answered
+//
+// What is not as it was seen is not changed by that: an answer that comes too late, or
+// after anything else, is dealt with by the one way that package record has for all of
+// it.
 //
 // A new question is one round trip as well where nothing stands in its way, and so
 // exact is the limit of open questions of its runtime (pending.go). A claim of due
