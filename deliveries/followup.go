@@ -14,7 +14,7 @@ import (
 // least once. A lost answer repeats it, because a chat that hears the truth twice
 // is better than a card that lies; it carries no buttons.
 func (t *turn) sendFollowup(ctx context.Context) {
-	_, r, ok := t.layout(ctx, t.wholeShown())
+	_, r, ok := t.layoutAt(ctx, t.wholeShown(), true)
 	if !ok || !t.begin(ctx, r, true) {
 		return
 	}
@@ -65,7 +65,7 @@ func (t *turn) tell(ctx context.Context) {
 		t.told(ctx)
 		return
 	}
-	_, r, ok := t.layout(ctx, t.wholeShown())
+	_, r, ok := t.layoutAt(ctx, t.wholeShown(), true)
 	if !ok || !t.begin(ctx, r, true) {
 		return
 	}

@@ -284,7 +284,13 @@ func (t *turn) wholeShown() bool { return wholeShown(&t.d) }
 // layout renders the record for this row's place. Reports false when the turn is
 // over: a card that cannot be rendered is our own fault and waits with backoff.
 func (t *turn) layout(ctx context.Context, whole bool) (presentation.Card, channels.Rendered, bool) {
+	return t.layoutAt(ctx, whole, false)
+}
+
+// layoutAt is layout, or with beside that of a message beside the card.
+func (t *turn) layoutAt(ctx context.Context, whole, beside bool) (presentation.Card, channels.Rendered, bool) {
 	detail, at, err := t.w.placed(ctx, &t.a, &t.d, whole, t.now())
+	at.Beside = beside
 	if err != nil {
 		t.storeTrouble(ctx, "read detail", err)
 		return presentation.Card{}, channels.Rendered{}, false

@@ -12,9 +12,9 @@ import (
 
 // Labels of the controls below an outcome.
 const (
-	labelSeen     = "Dismiss"
-	labelAskAgain = "Ask again"
-	labelReopen   = "Re-open"
+	LabelSeen     = "Dismiss"
+	LabelAskAgain = "Ask again"
+	LabelReopen   = "Re-open"
 )
 
 // Words below an outcome.
@@ -30,14 +30,17 @@ const (
 // where a runtime would hear of it, and of a decline it lifts the answer as well.
 func afterActions(a *core.Approval, p Place) []core.Action {
 	var list []core.Action
+	if p.Beside {
+		return nil
+	}
 	if a.Dismissable() {
-		list = append(list, callback(a, core.CallbackDismissOutcome, labelSeen))
+		list = append(list, callback(a, core.CallbackDismissOutcome, LabelSeen))
 	}
 	switch {
 	case a.AskableAgain() && p.Listens:
-		list = append(list, callback(a, core.CallbackAskAgain, labelAskAgain))
+		list = append(list, callback(a, core.CallbackAskAgain, LabelAskAgain))
 	case sticks(a, p):
-		list = append(list, callback(a, core.CallbackReopen, labelReopen))
+		list = append(list, callback(a, core.CallbackReopen, LabelReopen))
 	}
 	return list
 }

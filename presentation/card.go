@@ -93,6 +93,9 @@ type Place struct {
 	// Page is true on the page: no message has to fit where another stood, so a
 	// settled card keeps the whole action, all facts and the whole note.
 	Page bool
+	// Beside is true for what is said beside a card that cannot be edited: it tells the
+	// outcome and offers nothing, because no row knows where it stands.
+	Beside bool
 	// Listens is true where a runtime would hear that somebody asks for a new request.
 	Listens bool
 	// Sticky is how long, in ms, a person's decline answers the same action without

@@ -39,6 +39,11 @@ func (m Message) Button(label string) (Button, bool) {
 	return m.Buttons[i], true
 }
 
+// ButtonsBut are the controls but those with these labels.
+func (m Message) ButtonsBut(labels ...string) []Button {
+	return slices.DeleteFunc(slices.Clone(m.Buttons), func(b Button) bool { return slices.Contains(labels, b.Label) })
+}
+
 // Reply is what a person saw in answer to a pressed button.
 type Reply struct {
 	Text  string

@@ -146,8 +146,10 @@ func (b *builder) buildWorker(p *parts) error {
 	p.presence, alive = b.presence(name)
 	p.worker = deliveries.New(deliveries.Config{
 		Name: name, PublicURL: b.Config.PublicURL, Zone: b.zone,
+		Sticky: func() time.Duration { return p.policy.Current().StickyWindow() },
 	}, deliveries.Deps{
-		Store: b.store.ledger, Rows: b.store.ledger, Convergence: b.store.ledger, Records: b.store, People: b.store,
+		Listeners: b.store,
+		Store:     b.store.ledger, Rows: b.store.ledger, Convergence: b.store.ledger, Records: b.store, People: b.store,
 		Router: b.planner(), Broken: b.store.ledger, Cards: b.store.ledger, Jobs: b.jobs, Alive: alive, Clock: b.store,
 		Hints: b.bus, Publisher: b.bus, Channels: p.channels, Pacer: b.pacer,
 		Metrics: metrics, Logger: b.Logger.With("part", "deliveries"), Now: b.Now,

@@ -40,6 +40,7 @@ func (b *builder) buildChannels(ctx context.Context, p *parts, ring *keyring.Rin
 	}
 	p.pipeline = callbacks.New(callbacks.Config{Zone: b.zone, PublicURL: b.Config.PublicURL}, callbacks.Deps{
 		Codec: codec, Resolver: p.service, Reader: p.service, Ledger: b.store.ledger, Cards: b.store.ledger, Finals: finals{b.store.ledger, p}, People: b.store,
+		Outcomes: p.service, Settings: p.settings, Rules: p.settings,
 		Prompts: b.store, Linker: linker{p.people}, Publisher: b.bus, Clock: b.store,
 		Texts: b.redactor, NewID: newID, Logger: b.Logger.With("part", "callbacks"),
 	})

@@ -309,7 +309,7 @@ func (w *town) truthful(t *testing.T, a *core.Approval, rows []core.Delivery) {
 		m, ok := w.message(d.Channel, d.Locator)
 		require.True(t, ok, "%s %s", d.Channel, d.Locator)
 		w.tells(t, a, d, m.Text)
-		require.Empty(t, m.Buttons)
+		require.False(t, asks(m))
 		require.Empty(t, m.Pings)
 	}
 }

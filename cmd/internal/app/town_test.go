@@ -26,6 +26,7 @@ import (
 	"github.com/saysohq/sayso/core/api"
 	"github.com/saysohq/sayso/core/store/postgres"
 	"github.com/saysohq/sayso/core/store/sqlite"
+	"github.com/saysohq/sayso/presentation"
 )
 
 // Shared places of the two younger platforms.
@@ -231,7 +232,7 @@ func (w *town) cards(text string) []card {
 		{core.SurfaceDiscord, w.discord.Messages(), func(m member) string { return "@" + m.discord }},
 	} {
 		for _, m := range p.messages {
-			if strings.Contains(m.Text, text) && len(m.Buttons) > 0 {
+			if strings.Contains(m.Text, text) && asks(m) {
 				owner := slices.IndexFunc(w.people, func(who member) bool { return p.address(who) == m.Address })
 				list = append(list, card{m, p.on, owner})
 			}
@@ -360,4 +361,10 @@ func (w *town) obeyed(t *testing.T) {
 	require.Empty(t, w.bot.Violations.List())
 	require.Empty(t, w.slack.Violations.List())
 	require.Empty(t, w.discord.Violations.List())
+}
+
+// asks reports whether a message still asks for something: a settled card has at most
+// the buttons of its outcome.
+func asks(m fakes.Message) bool {
+	return len(m.ButtonsBut(presentation.LabelSeen, presentation.LabelAskAgain, presentation.LabelReopen)) > 0
 }

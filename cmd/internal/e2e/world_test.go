@@ -23,6 +23,7 @@ import (
 	"github.com/saysohq/sayso/core"
 	"github.com/saysohq/sayso/core/api"
 	"github.com/saysohq/sayso/core/client"
+	"github.com/saysohq/sayso/presentation"
 )
 
 // storyTime bounds a story: far above what one takes on a busy machine.
@@ -293,8 +294,14 @@ func (w *world) message(chat int64, text, button string) fakes.Message {
 	return m
 }
 
-// becomes waits until a message shows a text and no buttons, no longer than the
-// promise allows.
+// asks reports whether a message still asks for something: a settled card has at most
+// the buttons of its outcome.
+func asks(m fakes.Message) bool {
+	return len(m.ButtonsBut(presentation.LabelSeen, presentation.LabelAskAgain, presentation.LabelReopen)) > 0
+}
+
+// becomes waits until a message shows a text and asks nothing any more, no longer than
+// the promise allows.
 func (w *world) becomes(m fakes.Message, text string) fakes.Message {
 	w.t.Helper()
 	return w.becomesWithin(afterRestart, m, text)
@@ -305,7 +312,7 @@ func (w *world) becomesWithin(most time.Duration, m fakes.Message, text string) 
 	ctx, cancel := context.WithTimeout(w.ctx, most)
 	defer cancel()
 	got, err := w.fake.AwaitMessage(ctx, func(now fakes.Message) bool {
-		return now.Locator == m.Locator && strings.Contains(now.Text, text) && len(now.Buttons) == 0
+		return now.Locator == m.Locator && strings.Contains(now.Text, text) && !asks(now)
 	})
 	now, _ := w.fake.Message(m.Locator)
 	require.NoError(w.t, err, "the message shows %+v", now)

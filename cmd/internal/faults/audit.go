@@ -215,7 +215,7 @@ func (a *audit) orphans(ctx context.Context) error {
 	for on, list := range a.town.messages() {
 		for i := range list {
 			m := &list[i]
-			if len(m.Buttons) == 0 || m.Deleted || titled.FindString(m.Text) == "" {
+			if !asks(m) || m.Deleted || titled.FindString(m.Text) == "" {
 				continue
 			}
 			a.counts.checks++
@@ -232,9 +232,9 @@ func (a *audit) orphans(ctx context.Context) error {
 		for _, locator := range list {
 			if again(ctx, func() bool {
 				m, ok := a.town.message(on, locator)
-				return !ok || len(m.Buttons) == 0
+				return !ok || !asks(&m)
 			}) != nil {
-				a.wrong("a card on %s still has buttons after it was pressed", on)
+				a.wrong("a card on %s still asks after it was pressed", on)
 			}
 		}
 	}
@@ -255,8 +255,8 @@ func (a *audit) cards(ctx context.Context) error {
 		a.counts.cards[string(outcome)]++
 		switch outcome {
 		case core.OutcomeReplaced, core.OutcomeRetired:
-			if m, ok := a.town.message(on, locator); !ok || len(m.Buttons) > 0 {
-				a.wrong("%s: its card on %s is recorded as %s and has buttons", id, on, outcome)
+			if m, ok := a.town.message(on, locator); !ok || asks(&m) {
+				a.wrong("%s: its card on %s is recorded as %s and asks", id, on, outcome)
 			}
 		case core.OutcomeFailed, core.OutcomeUnsupported:
 			if class == "" {

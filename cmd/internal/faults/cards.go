@@ -10,6 +10,7 @@ import (
 
 	"github.com/saysohq/sayso/channels/fakes"
 	"github.com/saysohq/sayso/core"
+	"github.com/saysohq/sayso/presentation"
 )
 
 // cards is what a person sees of the messengers, found by the title of a question. The
@@ -82,7 +83,7 @@ func (c *cards) look() {
 			if m.ReplyTo != "" {
 				c.replies[m.ReplyTo] = m.Text
 			}
-			if title := titled.FindString(m.Text); title != "" && len(m.Buttons) > 0 && !m.Deleted {
+			if title := titled.FindString(m.Text); title != "" && asks(m) && !m.Deleted {
 				c.open[cardKey{on, title}] = *m
 			}
 		}
@@ -123,4 +124,10 @@ func (c *cards) reply(ctx context.Context, to string) (string, bool) {
 		text, ok := c.replies[to]
 		return text, ok
 	})
+}
+
+// asks reports whether a message still asks for something: a settled card has at most
+// the buttons of its outcome.
+func asks(m *fakes.Message) bool {
+	return len(m.ButtonsBut(presentation.LabelSeen, presentation.LabelAskAgain, presentation.LabelReopen)) > 0
 }
