@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -49,7 +50,7 @@ func newRun(c *connection) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return (&runner{c: c, client: m, question: q, what: what}).run(cmd.Context())
+			return (&runner{c: c, client: m, question: q, what: what, poll: pausePoll}).run(cmd.Context())
 		},
 	}
 	q.flags(cmd)
@@ -64,6 +65,7 @@ type runner struct {
 	client   *client.Client
 	question *question
 	what     command
+	poll     time.Duration // See pausePoll.
 }
 
 // runTool is the tool's name of commands that `sayso run` starts.
@@ -95,11 +97,35 @@ func (r *runner) run(ctx context.Context) error {
 	}
 	hash := redact.ActionHash(argumentsHash, core.KindExec, runTool, "")
 	token := client.NewClaimToken()
-	if _, err := r.client.Claim(ctx, a.Approval.ID, api.Claim{ActionHash: hash, Token: token}); err != nil {
+	if err := r.claim(ctx, a.Approval.ID, api.Claim{ActionHash: hash, Token: token}); err != nil {
 		return fmt.Errorf("claim grant: %w", err)
 	}
 	code, fault := r.execute(ctx)
 	return errors.Join(r.report(ctx, a.Approval.ID, token, code, fault), exitWith(code))
+}
+
+// pausePoll is how often a grant is asked for again while the agent is paused.
+const pausePoll = 2 * time.Second
+
+// claim takes the grant. While somebody has paused the agent it waits, as long as the
+// grant lasts: the answer is kept (R139).
+func (r *runner) claim(ctx context.Context, id string, c api.Claim) error {
+	told := false
+	for {
+		_, err := r.client.Claim(ctx, id, c)
+		if !errors.Is(err, core.ErrPaused) {
+			return err
+		}
+		if !told {
+			fmt.Fprintln(r.c.env.stderr, "sayso: allowed, but the agent is paused: it starts once somebody resumes it")
+			told = true
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(r.poll):
+		}
+	}
 }
 
 // execute starts the approved program, no shell between, and passes signals on.

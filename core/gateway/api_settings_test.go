@@ -189,7 +189,7 @@ func TestSettingsCalls(t *testing.T) {
 			e.set.err = core.ErrConflict
 			p := requireProblem(t, e.do(t, reviewerBearer, x.method, x.target, x.body), http.StatusConflict, "conflict")
 			require.Equal(t, agentDocument, *p.Agent, "a conflict carries the settings as they are")
-			e.set.err = fmt.Errorf("%w: %w", core.ErrForbidden, core.ErrOnlyTightens)
+			e.set.err = core.ErrOnlyTightens
 			p = requireProblem(t, e.do(t, reviewerBearer, x.method, x.target, x.body), http.StatusForbidden, "only_tightens")
 			require.Nil(t, p.Agent)
 		})

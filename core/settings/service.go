@@ -126,7 +126,7 @@ func (s *Service) permit(c core.Caller, a act) error {
 	case c.Person.Role == core.RoleViewer:
 		return core.ErrForbidden
 	case a == loosen && c.Surface == core.SurfaceCLI && !s.deps.TerminalLoosens:
-		return fmt.Errorf("%w: %w", core.ErrForbidden, core.ErrOnlyTightens)
+		return core.ErrOnlyTightens
 	}
 	return nil
 }
