@@ -105,6 +105,8 @@ type Approval struct {
 	OutcomeError string          `json:"outcome_error,omitempty"`
 	VoidReason   core.VoidReason `json:"void_reason,omitempty"`
 
+	Aftermath *Aftermath `json:"aftermath,omitempty" doc:"What people did about the outcome."`
+
 	CreatedAt    core.Millis `json:"created_at"`
 	ExpiresAt    core.Millis `json:"expires_at"`
 	UpdatedAt    core.Millis `json:"updated_at"`
@@ -136,6 +138,18 @@ type Resolver struct {
 	Surface core.Surface      `json:"surface,omitempty"`
 }
 
+// Aftermath is what people did about an outcome, by display name only (K24).
+type Aftermath struct {
+	Dismissed  *Act `json:"dismissed,omitempty" doc:"Somebody has seen that the action may have happened."`
+	AskedAgain *Act `json:"asked_again,omitempty" doc:"Somebody asks for a new request."`
+}
+
+// Act is one thing that a person did.
+type Act struct {
+	Name string      `json:"name"`
+	At   core.Millis `json:"at"`
+}
+
 // Own is what only the runtime that asked reads about its request.
 type Own struct {
 	IdempotencyKey string   `json:"idempotency_key,omitempty"`
@@ -146,6 +160,7 @@ type Own struct {
 	Audience       []string `json:"audience,omitempty" nullable:"false"`
 	Instance       string   `json:"instance,omitempty"`
 	Epoch          int64    `json:"epoch,omitempty"`
+	CallbackURL    string   `json:"callback_url,omitempty"`
 }
 
 // Audit is what only admins read.

@@ -13,6 +13,7 @@ type Problem struct {
 	Approval  *Approval `json:"approval,omitempty" doc:"On a conflict: the record as it is."`
 	Agent     *Agent    `json:"agent,omitempty" doc:"On a conflict: the settings as they are."`
 	Rule      *Rule     `json:"rule,omitempty" doc:"On a conflict: the switch that is on already."`
+	AgentText string    `json:"agent_text,omitempty" doc:"On a refused claim or report: what to tell the agent; for the runtime that asked."`
 }
 
 // Fault is one field and the rule that it broke.

@@ -30,6 +30,7 @@ type Ask struct {
 	ExcludeRequester bool            `json:"exclude_requester,omitempty" doc:"The person whom the token acts for may not decide."`
 	RequirePush      bool            `json:"require_push,omitempty" doc:"The page alone does not count as a way to ask."`
 	Supersedes       string          `json:"supersedes,omitempty" doc:"The id of an approval of this runtime that this one replaces."`
+	CallbackURL      string          `json:"callback_url,omitempty" doc:"Is called, with ids only, whenever the record has changed; its host must be on the runtime's list. At most 2048 bytes."`
 	Details          json.RawMessage `json:"details,omitempty" doc:"A JSON object of non-sensitive display metadata."`
 }
 
@@ -113,8 +114,8 @@ type Run struct {
 	ID            string      `json:"id"`
 	AbortedAt     core.Millis `json:"aborted_at,omitempty"`
 	Pending       int         `json:"pending"`
-	AcceptsReply  bool        `json:"accepts_reply" doc:"A live approval waits: a message may answer it."`
-	WaitingMillis core.Millis `json:"waiting_ms" doc:"Time with a live approval pending; it never counts against the run's own timeout."`
+	AcceptsReply  bool        `json:"accepts_reply" doc:"An approval waits in a turn: a message may answer it."`
+	WaitingMillis core.Millis `json:"waiting_ms" doc:"Time with an approval pending that waits in a turn, up to now; it never counts against the run's own timeout."`
 	LastDecidedAt core.Millis `json:"last_decided_at,omitempty" doc:"A person's latest decision, automatic ones ignored."`
 	ServerTime    core.Millis `json:"server_time"`
 }

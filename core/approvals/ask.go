@@ -28,6 +28,9 @@ func (s *Service) Ask(ctx context.Context, c core.Caller, ask Ask) (Asked, error
 	if err := validateAsk(&ask); err != nil {
 		return Asked{}, err
 	}
+	if err := s.checkCallback(c, ask.CallbackURL); err != nil {
+		return Asked{}, err
+	}
 	draft, detail, err := s.describe(c, &ask)
 	if err != nil {
 		return Asked{}, err
@@ -70,7 +73,8 @@ func (s *Service) describe(c core.Caller, ask *Ask) (core.Approval, core.Detail,
 		CausedBy: ask.CausedBy, Audience: unique(ask.Audience),
 		RequestedBy: c.Token.ActsFor, Reviewers: unique(ask.Reviewers),
 		ExcludeRequester: ask.ExcludeRequester, RequirePush: ask.RequirePush,
-		Status: core.StatusPending,
+		CallbackURL: ask.CallbackURL,
+		Status:      core.StatusPending,
 	}
 	a.RequestHash = requestHash(&a, ask)
 	if a.ID = s.deps.NewID(); ask.GivenID != "" {
@@ -164,6 +168,19 @@ func (s *Service) create(ctx context.Context, cmd core.NewApproval, hint string)
 		hint = "" // It has its answer.
 	}
 	return Asked{Approval: created.Approval, Existing: created.Existing, Hint: hint}, nil
+}
+
+// checkCallback keeps a callback within what the operator allows the runtime.
+func (s *Service) checkCallback(c core.Caller, address string) error {
+	switch {
+	case address == "":
+		return nil
+	case len(address) > maxCallback:
+		return core.Invalid("callback_url", "must be at most %d bytes", maxCallback)
+	case s.deps.Callbacks == nil:
+		return core.Invalid("callback_url", "must have a host that is configured for this runtime")
+	}
+	return s.deps.Callbacks.Allowed(c.Token.Runtime, address)
 }
 
 // checkReviewers keeps a caller's list within those who could decide anyway: a

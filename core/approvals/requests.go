@@ -32,6 +32,7 @@ type Ask struct {
 	ExcludeRequester bool
 	RequirePush      bool
 	Supersedes       string
+	CallbackURL      string // Is told of changes; see Callbacks. "" for nobody.
 }
 
 // AskOperation is the action itself.

@@ -30,6 +30,12 @@ type People interface {
 	Principal(ctx context.Context, id string) (core.Principal, error)
 }
 
+// Callbacks knows which addresses a runtime may name. Errors: core.ErrInvalid, as a
+// FieldError on "callback_url" that does not repeat the address.
+type Callbacks interface {
+	Allowed(runtime, address string) error
+}
+
 // Observer counts what happens; it must not block. Final answers are counted by
 // Ends.
 type Observer interface {
@@ -74,6 +80,7 @@ type Deps struct {
 	Evaluator Evaluator
 	Describer core.Describer
 	Planner   Planner
+	Callbacks Callbacks // Nil: no runtime may name a callback.
 	Publisher core.Publisher
 	Hints     core.Subscriber
 	Observer  Observer

@@ -18,6 +18,7 @@ const (
 	maxRisk      = 200
 	maxArguments = 1 << 20
 	maxDetails   = 16 << 10
+	maxCallback  = 2 << 10
 )
 
 // validateAsk fills the defaults of ask and refuses what can never be right. No
@@ -159,11 +160,12 @@ func requestHash(a *core.Approval, ask *Ask) string {
 		ExcludeRequester bool
 		RequirePush      bool
 		Supersedes       string
+		CallbackURL      string `json:",omitempty"` // It was added later: what names none has the hash that it had.
 	}{
 		a.Kind, a.ActionHash, a.Operation.ID, a.Operation.Type, ask.Title, ask.Operation.Summary, ask.Details,
 		ask.Risk, ask.Agent, a.Continuation, *ask.ExpiresIn, a.SessionKey, a.RunID, a.FrameID, a.Group, a.CausedBy,
 		a.Audience, a.Reviewers, a.Reviewers != nil, a.RequestedBy,
-		a.ExcludeRequester, a.RequirePush, a.Supersedes,
+		a.ExcludeRequester, a.RequirePush, a.Supersedes, a.CallbackURL,
 	})
 	if err != nil { // Strings, numbers and booleans: it cannot fail.
 		panic("approvals: encode request: " + err.Error())

@@ -42,6 +42,10 @@ type fakeService struct {
 	abortRun         func(core.Caller, string) (core.Run, error)
 	runStatus        func(core.Caller, string) (core.Run, error)
 	reply            func(core.Caller, approvals.Reply) (approvals.Replied, error)
+	dismiss          func(core.Caller, core.Lookup) (core.Approval, error)
+	askAgain         func(core.Caller, core.Lookup) (core.Approval, error)
+	claimUpdates     func(core.Caller, approvals.ClaimUpdates) (core.UpdateBatch, error)
+	ackUpdates       func(c core.Caller, agent, token string) (int, error)
 }
 
 func (f *fakeService) called(ok bool) {
@@ -123,6 +127,26 @@ func (f *fakeService) RunStatus(_ context.Context, c core.Caller, run string) (c
 func (f *fakeService) Reply(_ context.Context, c core.Caller, r approvals.Reply) (approvals.Replied, error) {
 	f.called(f.reply != nil)
 	return f.reply(c, r)
+}
+
+func (f *fakeService) Dismiss(_ context.Context, c core.Caller, l core.Lookup) (core.Approval, error) {
+	f.called(f.dismiss != nil)
+	return f.dismiss(c, l)
+}
+
+func (f *fakeService) AskAgain(_ context.Context, c core.Caller, l core.Lookup) (core.Approval, error) {
+	f.called(f.askAgain != nil)
+	return f.askAgain(c, l)
+}
+
+func (f *fakeService) ClaimUpdates(_ context.Context, c core.Caller, claim approvals.ClaimUpdates) (core.UpdateBatch, error) {
+	f.called(f.claimUpdates != nil)
+	return f.claimUpdates(c, claim)
+}
+
+func (f *fakeService) AckUpdates(_ context.Context, c core.Caller, agent, token string) (int, error) {
+	f.called(f.ackUpdates != nil)
+	return f.ackUpdates(c, agent, token)
 }
 
 // fakePeople knows three bearers. It answers each call with the function of its
@@ -320,10 +344,12 @@ func newEdge(t *testing.T, change ...func(*gateway.Config, *gateway.Deps)) *edge
 	cfg := gateway.Config{Hosts: []string{"example.com"}, RequestsPerSecond: 1, Burst: 1000}
 	deps := gateway.Deps{
 		Approvals: e.service, Ledger: e.ledger, People: e.people, Settings: e.set, Authenticator: e.people, Clock: clockAt(serverNow), Views: e.views,
-		AgentText: func(a core.Approval) string { return "agent hears " + string(a.Status) },
-		Ready:     func(context.Context) error { return nil },
-		Logger:    slog.New(slog.NewJSONHandler(e.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-		Now:       func() time.Time { return e.now },
+		AgentText:   func(a core.Approval) string { return "agent hears " + string(a.Status) },
+		RefusalText: func(_ core.Approval, refusal error) string { return "agent hears " + core.CodeOf(refusal) },
+		UpdateText:  func(u core.Update) string { return "agent hears of " + string(u.Kind) },
+		Ready:       func(context.Context) error { return nil },
+		Logger:      slog.New(slog.NewJSONHandler(e.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Now:         func() time.Time { return e.now },
 	}
 	for _, c := range change {
 		c(&cfg, &deps)

@@ -92,6 +92,7 @@ func askOf(b *api.Ask) (approvals.Ask, error) {
 		SessionKey: b.SessionKey, RunID: b.RunID, FrameID: b.FrameID, Group: b.Group, CausedBy: b.CausedBy,
 		Audience: b.Audience, Instance: b.Instance, Epoch: b.Epoch,
 		Reviewers: b.Reviewers, ExcludeRequester: b.ExcludeRequester, RequirePush: b.RequirePush, Supersedes: b.Supersedes,
+		CallbackURL: b.CallbackURL,
 	}
 	if b.ExpiresIn != "" {
 		d, err := time.ParseDuration(b.ExpiresIn)

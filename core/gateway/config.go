@@ -52,6 +52,20 @@ type Granter interface {
 	Report(ctx context.Context, c core.Caller, r approvals.Report) (core.Approval, error)
 }
 
+// Aftercare is what people do about outcomes.
+type Aftercare interface {
+	// Dismiss returns the current record together with a conflict.
+	Dismiss(ctx context.Context, c core.Caller, l core.Lookup) (core.Approval, error)
+	// AskAgain returns the current record together with a conflict.
+	AskAgain(ctx context.Context, c core.Caller, l core.Lookup) (core.Approval, error)
+}
+
+// Updater hands out what agents have not heard of yet.
+type Updater interface {
+	ClaimUpdates(ctx context.Context, c core.Caller, claim approvals.ClaimUpdates) (core.UpdateBatch, error)
+	AckUpdates(ctx context.Context, c core.Caller, agent, token string) (int, error)
+}
+
 // Runner is the runtime's own bookkeeping.
 type Runner interface {
 	RegisterInstance(ctx context.Context, c core.Caller, r approvals.Registration) (core.Instance, error)
@@ -66,6 +80,8 @@ type Service interface {
 	Decider
 	Granter
 	Runner
+	Aftercare
+	Updater
 }
 
 // Ledger sums up where an approval was shown.
@@ -124,6 +140,10 @@ type Deps struct {
 	Views         *Views
 	// AgentText words the answer for the agent; presentation has it.
 	AgentText func(core.Approval) string
+	// RefusalText words a refused claim for the agent; presentation has it.
+	RefusalText func(a core.Approval, refusal error) string
+	// UpdateText words an update for the agent, in one line; presentation has it.
+	UpdateText func(core.Update) string
 	// ChatLinks are the messengers' own links that present a linking code to a bot
 	// ("https://t.me/bot?start=..."); nil when no messenger has them.
 	ChatLinks func(code string) []string
@@ -161,7 +181,7 @@ func setDefault[T comparable](field *T, value T) {
 
 func (d *Deps) check() error {
 	if d.Approvals == nil || d.Ledger == nil || d.People == nil || d.Settings == nil || d.Authenticator == nil || d.Clock == nil ||
-		d.Views == nil || d.AgentText == nil || d.Ready == nil || d.Logger == nil || d.Now == nil {
+		d.Views == nil || d.AgentText == nil || d.RefusalText == nil || d.UpdateText == nil || d.Ready == nil || d.Logger == nil || d.Now == nil {
 		return errors.New("a dependency is missing")
 	}
 	return nil

@@ -19,6 +19,13 @@ func (g *Gateway) registerDecisions() {
 		"Withdraw an approval: its own runtime, or an admin"), g.cancel)
 	huma.Register(g.api, g.operation("deny-malformed", http.MethodPost, "/v1/approvals/{id}/malformed-verdict",
 		"Deny because the runtime received a verdict that it cannot read"), g.denyMalformed)
+	dismiss := g.operation("dismiss", http.MethodPost, "/v1/approvals/{id}/dismiss", "Say, as a person, that what may have happened was seen")
+	dismiss.Description = "Only of an execution whose outcome is unknown. Repeating it changes nothing."
+	huma.Register(g.api, dismiss, g.dismiss)
+	again := g.operation("ask-again", http.MethodPost, "/v1/approvals/{id}/ask-again", "Ask the runtime, as a person, for a new request")
+	again.Description = "It allows nothing: the runtime hears of it among the agent's updates, and what it then asks is asked like anything else. " +
+		"not_offered: no runtime listens."
+	huma.Register(g.api, again, g.askAgain)
 }
 
 type resolveInput struct {
@@ -105,4 +112,12 @@ func (g *Gateway) end(ctx context.Context, id string,
 	}
 	r, err := how(ctx, c, l)
 	return g.resolved(ctx, c, r, err)
+}
+
+func (g *Gateway) dismiss(ctx context.Context, in *idInput) (*output[api.Answer], error) {
+	return g.grant(ctx, in.ID, func(c core.Caller, l core.Lookup) (core.Approval, error) { return g.deps.Approvals.Dismiss(ctx, c, l) })
+}
+
+func (g *Gateway) askAgain(ctx context.Context, in *idInput) (*output[api.Answer], error) {
+	return g.grant(ctx, in.ID, func(c core.Caller, l core.Lookup) (core.Approval, error) { return g.deps.Approvals.AskAgain(ctx, c, l) })
 }

@@ -50,6 +50,7 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	g.registerDecisions()
 	g.registerGrants()
 	g.registerRuns()
+	g.registerUpdates()
 	g.registerPeople()
 	g.registerMachines()
 	g.registerSettings()

@@ -45,7 +45,7 @@ func (g *Gateway) report(ctx context.Context, in *reportInput) (*output[api.Answ
 	})
 }
 
-// grant runs one call on the execution side and answers with the record.
+// grant runs one call about what became of an approval and answers with the record.
 func (g *Gateway) grant(ctx context.Context, id string, do func(core.Caller, core.Lookup) (core.Approval, error)) (*output[api.Answer], error) {
 	c := callOf(ctx).caller
 	l, err := lookup(id)
@@ -54,11 +54,11 @@ func (g *Gateway) grant(ctx context.Context, id string, do func(core.Caller, cor
 	}
 	a, err := do(c, l)
 	if err != nil {
-		return nil, g.failWith(ctx, c, err, a)
+		return nil, g.refused(ctx, c, err, a)
 	}
 	got, err := g.answer(ctx, c, &a)
 	if err != nil {
-		// The claim or report is committed; repeating the call is the same success.
+		// It is committed; repeating the call is the same success.
 		return nil, g.fail(ctx, err)
 	}
 	return respond(got), nil

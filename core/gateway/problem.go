@@ -144,6 +144,15 @@ func (g *Gateway) failWith(ctx context.Context, c core.Caller, err error, a core
 	return p
 }
 
+// refused is failWith for a claim: its runtime also gets what to tell the agent.
+func (g *Gateway) refused(ctx context.Context, c core.Caller, err error, a core.Approval) error {
+	out := g.failWith(ctx, c, err, a)
+	if p, ok := errors.AsType[*problem](out); ok && p.Approval != nil && c.Token != nil {
+		p.AgentText = g.deps.RefusalText(a, err)
+	}
+	return out
+}
+
 // faultsOf collects the field errors of a tree of errors. Their parts never repeat
 // a value; that is their contract.
 func faultsOf(err error) []api.Fault {

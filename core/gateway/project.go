@@ -20,7 +20,7 @@ func (g *Gateway) project(c core.Caller, a *core.Approval, now core.Millis) api.
 		ArgumentsHash: a.ArgumentsHash, ActionHash: a.ActionHash, Fingerprint: a.Fingerprint,
 		DetailBytes: a.DetailBytes, DetailOmitted: a.DetailOmitted,
 		AllowedDecisions: offered(a), AlwaysOffer: a.AlwaysOffer,
-		Continuation: a.Continuation, Waits: a.Continuation != core.ContinuationDraft, Generic: len(a.Presentation.Lines) > 0,
+		Continuation: a.Continuation, Waits: a.Continuation.Waits(), Generic: len(a.Presentation.Lines) > 0,
 		PolicyID: a.PolicyID, StickyOf: a.StickyOf, Supersedes: a.Supersedes,
 		Execution: a.Execution, ClaimBy: a.ClaimBy, ConsumedAt: a.ConsumedAt,
 		OutcomeBy: a.OutcomeBy, OutcomeAt: a.OutcomeAt, OutcomeError: a.OutcomeError, VoidReason: a.VoidReason,
@@ -29,6 +29,7 @@ func (g *Gateway) project(c core.Caller, a *core.Approval, now core.Millis) api.
 		URLPath: g.links.Path(a.ID), URL: g.links.URL(a.ID),
 	}
 	projectOutcome(&p, a)
+	projectAftermath(&p, a.Aftermath)
 	switch {
 	case c.Token != nil && c.Token.Runtime == a.Runtime:
 		p.Own = own(a)
@@ -57,10 +58,23 @@ func projectOutcome(p *api.Approval, a *core.Approval) {
 	p.Resolver = &api.Resolver{Kind: a.ResolverKind, Name: a.ResolverName, Surface: a.Surface}
 }
 
+func projectAftermath(p *api.Approval, is *core.Aftermath) {
+	if is == nil {
+		return
+	}
+	act := func(of *core.Act) *api.Act {
+		if of == nil {
+			return nil
+		}
+		return &api.Act{Name: of.Name, At: of.At}
+	}
+	p.Aftermath = &api.Aftermath{Dismissed: act(is.Dismissed), AskedAgain: act(is.AskedAgain)}
+}
+
 func own(a *core.Approval) *api.Own {
 	return &api.Own{
 		IdempotencyKey: a.IdempotencyKey, SessionKey: a.SessionKey, RunID: a.RunID, FrameID: a.FrameID,
-		CausedBy: a.CausedBy, Audience: a.Audience, Instance: a.Instance, Epoch: a.Epoch,
+		CausedBy: a.CausedBy, Audience: a.Audience, Instance: a.Instance, Epoch: a.Epoch, CallbackURL: a.CallbackURL,
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/saysohq/sayso/cmd/internal/doctor"
 	"github.com/saysohq/sayso/core"
 	"github.com/saysohq/sayso/core/approvals"
+	"github.com/saysohq/sayso/core/events/webhooks"
 	"github.com/saysohq/sayso/core/gateway"
 	"github.com/saysohq/sayso/core/leases"
 	"github.com/saysohq/sayso/core/people"
@@ -48,6 +49,7 @@ type parts struct {
 	channels  []channels.Channel
 	jobs      *leases.Runner
 	sequence  func(context.Context) error // Numbers events; nil where the store does.
+	callback  func(context.Context) error // Calls the callbacks of runtimes; nil where none has any.
 	presence  func(context.Context) error // Shows the other replicas that the worker lives.
 }
 
@@ -95,7 +97,9 @@ func build(ctx context.Context, o Options, store *storage) (*parts, error) {
 	if err := b.buildPolicy(ctx, p); err != nil {
 		return nil, err
 	}
-	b.buildService(p)
+	if err := b.buildService(p); err != nil {
+		return nil, err
+	}
 	b.buildSettings(p)
 	b.buildSequencer(p)
 	if err := b.buildChannels(ctx, p, ring); err != nil {
@@ -119,12 +123,32 @@ func (b *builder) planner() *deliveries.Planner {
 	})
 }
 
-func (b *builder) buildService(p *parts) {
+func (b *builder) buildService(p *parts) error {
+	hooks, err := b.buildCallbacks(p)
+	if err != nil {
+		return err
+	}
 	p.service = approvals.New(approvals.Config{MaxPending: b.Config.Limits.Pending}, approvals.Deps{
 		Jobs: b.jobs, Store: b.store, Owners: b.store, People: b.store, Evaluator: p.judge,
-		Describer: b.redactor, Planner: b.planner(), Publisher: b.bus, Hints: b.bus,
+		Describer: b.redactor, Planner: b.planner(), Callbacks: hooks, Publisher: b.bus, Hints: b.bus,
 		Observer: b.counted.observer, Logger: b.Logger.With("part", "approvals"), NewID: newID,
 	})
+	return nil
+}
+
+// buildCallbacks is what requests may have called, and who calls it where anything may
+// be.
+func (b *builder) buildCallbacks(p *parts) (*webhooks.Runtimes, error) {
+	list, err := b.Config.Webhooks()
+	if err != nil {
+		return nil, fmt.Errorf("callbacks: %w", err)
+	}
+	if len(b.Config.Callbacks) > 0 {
+		p.callback = webhooks.New(webhooks.Deps{
+			Store: b.store, Hints: b.bus, Runtimes: list, Observer: b.counted.observer, Logger: b.Logger.With("part", "callbacks"),
+		}).Run
+	}
+	return list, nil
 }
 
 // buildSettings makes what people set for agents. A terminal may loosen what it may allow.
@@ -188,7 +212,7 @@ func (b *builder) buildEdge(ctx context.Context, p *parts, ring *keyring.Ring) e
 		CLIAllow: b.Config.CLIAllow, OpenMetrics: b.Config.OpenMetrics,
 	}, gateway.Deps{
 		Approvals: p.service, Ledger: b.store.ledger, People: p.people, Settings: p.settings, Authenticator: p.people, Clock: b.store,
-		Views: views, AgentText: presentation.AgentText, Ready: b.ready(p),
+		Views: views, AgentText: presentation.AgentText, RefusalText: presentation.RefusalText, UpdateText: presentation.UpdateText, Ready: b.ready(p),
 		ChatLinks: p.chatLinks, Doctor: b.doctor(p),
 		Metrics: promhttp.HandlerFor(b.registry, promhttp.HandlerOpts{}),
 		Logger:  b.Logger.With("part", "http"), Now: b.Now,
@@ -223,7 +247,7 @@ func (b *builder) mount(ctx context.Context, p *parts, secret []byte, views *gat
 		Approvals: p.service, Authenticator: p.people, SignIns: p.people, NoAdmin: b.store.BootstrapOpen,
 		Outcomes: p.service, Agents: p.settings, Pauses: p.settings, Rules: p.settings, Declines: p.settings,
 		Sticky: func() time.Duration { return p.policy.Current().StickyWindow() },
-		Name: b.name, Clock: b.store, Views: views, Forms: forms, Renderer: renderer,
+		Name:   b.name, Clock: b.store, Views: views, Forms: forms, Renderer: renderer,
 		Logger: b.Logger.With("part", "page"), Now: b.Now, Stopping: p.gateway.Stopping(),
 	})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/saysohq/sayso/core"
 	"github.com/saysohq/sayso/core/approvals"
+	"github.com/saysohq/sayso/core/events/webhooks"
 )
 
 // counted is what this process counts. It is made before the store, which tells of
@@ -47,6 +48,7 @@ type observer struct {
 	noRoute   prometheus.Counter
 	routes    prometheus.Histogram
 	audience  prometheus.Histogram
+	callbacks *prometheus.CounterVec
 }
 
 func newObserver(reg prometheus.Registerer) (*observer, error) {
@@ -75,8 +77,11 @@ func newObserver(reg prometheus.Registerer) (*observer, error) {
 			Name: "sayso_approvals_audience_size", Help: "Sessions that a question concerns, as its request named them.",
 			Buckets: []float64{0, 1, 2, 4, 8, 16, 32, core.MaxAudience},
 		}),
+		callbacks: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "sayso_callbacks_total", Help: "Calls to the callbacks of runtimes by what came of them: taken, failed, given-up.",
+		}, []string{"outcome"}),
 	}
-	for _, c := range []prometheus.Collector{o.requested, o.ended, o.latency, o.raced, o.noRoute, o.routes, o.audience} {
+	for _, c := range []prometheus.Collector{o.requested, o.ended, o.latency, o.raced, o.noRoute, o.routes, o.audience, o.callbacks} {
 		if err := reg.Register(c); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)
 		}
@@ -86,6 +91,9 @@ func newObserver(reg prometheus.Registerer) (*observer, error) {
 	}
 	for _, r := range []string{"winner", "idempotent", "conflict", "expired"} {
 		o.raced.WithLabelValues(r)
+	}
+	for _, c := range []string{webhooks.CallTaken, webhooks.CallFailed, webhooks.CallGivenUp} {
+		o.callbacks.WithLabelValues(c)
 	}
 	return o, nil
 }
@@ -125,3 +133,6 @@ func (o *observer) Ended(a *core.Approval) {
 
 // Raced implements approvals.Observer.
 func (o *observer) Raced(outcome string) { o.raced.WithLabelValues(outcome).Inc() }
+
+// Called implements webhooks.Observer.
+func (o *observer) Called(outcome string) { o.callbacks.WithLabelValues(outcome).Inc() }

@@ -141,6 +141,9 @@ func (p *parts) run(ctx context.Context, o Options, listener net.Listener, admin
 	work.Go(func() error { return p.worker.Run(failedWork) })
 	work.Go(func() error { return p.jobs.Run(failedWork) })
 	work.Go(func() error { return quiet(failedWork, p.policy.Run(failedWork)) })
+	if p.callback != nil {
+		work.Go(func() error { return p.callback(failedWork) })
+	}
 	if p.sequence != nil {
 		work.Go(func() error { return p.sequence(failedWork) })
 	}

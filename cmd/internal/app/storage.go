@@ -38,6 +38,9 @@ type record interface {
 	core.Updates
 	core.Policies
 	core.PolicyTables
+	core.Outcomes
+	core.Updates
+	core.Nudges
 }
 
 // keeper hands out single-holder jobs, and takes over from workers that have gone.

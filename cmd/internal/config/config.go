@@ -30,15 +30,17 @@ type Config struct {
 	// Replicas is how many processes share the database of Postgres, as far as nobody
 	// counts them: without Redis, or until it has told. Each spends its part of what
 	// the messengers allow. 1 to 100; default 2.
-	Replicas int        `koanf:"replicas"`
-	Postgres Postgres   `koanf:"postgres"`
-	Redis    Redis      `koanf:"redis"`
-	Log      Log        `koanf:"log"`
-	Limits   Limits     `koanf:"limits"`
-	Policy   Policy     `koanf:"policy"`
-	Telegram []Telegram `koanf:"telegram"`
-	Slack    []Slack    `koanf:"slack"`
-	Discord  []Discord  `koanf:"discord"`
+	Replicas int      `koanf:"replicas"`
+	Postgres Postgres `koanf:"postgres"`
+	Redis    Redis    `koanf:"redis"`
+	Log      Log      `koanf:"log"`
+	Limits   Limits   `koanf:"limits"`
+	Policy   Policy   `koanf:"policy"`
+	// Callbacks are the runtimes whose requests may name an address to be called.
+	Callbacks []Callbacks `koanf:"callbacks"`
+	Telegram  []Telegram  `koanf:"telegram"`
+	Slack     []Slack     `koanf:"slack"`
+	Discord   []Discord   `koanf:"discord"`
 	// Routes is the routing table: the first rule that fits a request says where its
 	// cards go. Where none fits, everybody who may decide is told in every linked
 	// direct chat, and so are the chats listed for each account.
@@ -69,6 +71,15 @@ type Policy struct {
 
 // maxTables is far above what anybody writes; a folder full of them is a mistake.
 const maxTables = 100
+
+// Callbacks says where the callbacks of one runtime may be.
+type Callbacks struct {
+	Runtime    string   `koanf:"runtime"`
+	Hosts      []string `koanf:"hosts"`  // "hooks.example.com", "https://hooks.example.com:8443"; "http://" for plain HTTP.
+	Secret     Secret   `koanf:"secret"` // Signs what is sent: "whsec_" and base64 of 24 to 64 random bytes.
+	SecretFile string   `koanf:"secret_file"`
+	Networks   []string `koanf:"networks"` // Addresses that are not public and may be called all the same: "10.1.0.0/16".
+}
 
 // Telegram is one bot.
 type Telegram struct {

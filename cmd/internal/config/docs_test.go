@@ -17,7 +17,7 @@ func TestDocumentedConfigurationIsValid(t *testing.T) {
 	folder := t.TempDir()
 	for name, secret := range map[string]string{
 		"bot": token, "slack-bot": "xoxb-1-A", "slack-app": "xapp-1-A0123-1-x", "slack-signing": strings.Repeat("5e", 16), "discord": discordToken,
-		"postgres": dsn, "redis": redisURL,
+		"postgres": dsn, "redis": redisURL, "callbacks": callbackSecret,
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(secret+"\n"), 0o600))
 	}

@@ -42,6 +42,9 @@ func (c *Config) resolveSecrets() error {
 			resolveSecret(name+".app_token", &s.AppToken, s.AppTokenFile),
 			resolveSecret(name+".signing_secret", &s.SigningSecret, s.SigningSecretFile))
 	}
+	for i := range c.Callbacks {
+		faults = append(faults, resolveSecret(fmt.Sprintf("callbacks[%d].secret", i), &c.Callbacks[i].Secret, c.Callbacks[i].SecretFile))
+	}
 	for i := range c.Discord {
 		faults = append(faults, resolveSecret(fmt.Sprintf("discord[%d].token", i), &c.Discord[i].Token, c.Discord[i].TokenFile))
 	}
@@ -50,7 +53,7 @@ func (c *Config) resolveSecrets() error {
 
 // Validate returns every fault, joined.
 func (c *Config) Validate() error {
-	return errors.Join(c.validateAddress(), c.validatePublicURL(), c.validateRest(), c.validateFleet(), c.validatePolicy(), c.validateTelegram(), c.validateSlack(), c.validateDiscord(), c.validateRoutes())
+	return errors.Join(c.validateAddress(), c.validatePublicURL(), c.validateRest(), c.validateFleet(), c.validatePolicy(), c.validateCallbacks(), c.validateTelegram(), c.validateSlack(), c.validateDiscord(), c.validateRoutes())
 }
 
 func (c *Config) validateAddress() error {
