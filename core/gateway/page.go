@@ -126,24 +126,42 @@ func (p *Pages) Handler() http.Handler {
 	mux.HandleFunc("GET /approve/{id}", p.approval)
 	mux.HandleFunc("POST /approve/{id}", p.answer)
 	mux.HandleFunc("GET /approve/{id}/events", p.events)
-	mux.HandleFunc("POST /approve/{id}/reopen", p.reopen)
-	mux.HandleFunc("POST /approve/{id}/dismiss", p.dismiss)
-	mux.HandleFunc("POST /approve/{id}/again", p.askAgain)
 	mux.HandleFunc("GET /agents", p.agents)
 	mux.HandleFunc("GET /agent", p.agent)
-	mux.HandleFunc("POST /agent/mode", p.setMode)
-	mux.HandleFunc("POST /agent/pause", p.pause)
-	mux.HandleFunc("POST /agent/resume", p.resume)
-	mux.HandleFunc("POST /agent/money", p.switchMoney)
 	mux.HandleFunc("GET /rules", p.rules)
-	mux.HandleFunc("POST /rules/{id}/remove", p.removeRule)
 	mux.HandleFunc("GET /unattended", p.unattended)
+	p.presses(mux)
 	mux.HandleFunc("GET /signin", p.signInForm)
 	mux.HandleFunc("POST /signin", p.signIn)
 	mux.HandleFunc("POST /signout", p.signOut)
 	mux.Handle("GET /assets/", http.StripPrefix("/assets", assetHandler(web.Assets(), p.deps.Renderer.Version())))
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { p.notFound(w, r, core.Caller{}) })
 	return pageHeaders(p.csrf.Handler(underBase(p.cfg.Links.Base(), mux)))
+}
+
+// presses are what the forms of these pages post to. Whoever comes back to such an
+// address, from a sign-in or out of their history, reads what the press was about.
+func (p *Pages) presses(mux *http.ServeMux) {
+	approval := func(r *http.Request) string { return p.cfg.Links.Path(r.PathValue("id")) }
+	agent := func(r *http.Request) string { return p.agentPath(agentOf(r.URL.Query())) }
+	rules := func(*http.Request) string { return p.cfg.Links.Base() + "/rules" }
+	for _, press := range []struct {
+		path  string
+		do    http.HandlerFunc
+		about func(*http.Request) string
+	}{
+		{"/approve/{id}/reopen", p.reopen, approval},
+		{"/approve/{id}/dismiss", p.dismiss, approval},
+		{"/approve/{id}/again", p.askAgain, approval},
+		{"/agent/mode", p.setMode, agent},
+		{"/agent/pause", p.pause, agent},
+		{"/agent/resume", p.resume, agent},
+		{"/agent/money", p.switchMoney, agent},
+		{"/rules/{id}/remove", p.removeRule, rules},
+	} {
+		mux.HandleFunc("POST "+press.path, press.do)
+		mux.HandleFunc("GET "+press.path, func(w http.ResponseWriter, r *http.Request) { p.after(w, r, press.about(r)) })
+	}
 }
 
 // underBase takes the base path off. It works on the escaped path, so that an id

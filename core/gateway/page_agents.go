@@ -55,6 +55,7 @@ type agentShown struct {
 	status int
 	notice string
 	tool   string // The tool that a switch for money is about.
+	life   string // For how long, as the form says it.
 	fault  string // What was wrong with it.
 	sure   bool   // It waits for a second yes.
 }
@@ -66,7 +67,7 @@ func (p *Pages) showAgent(w http.ResponseWriter, r *http.Request, c core.Caller,
 	if err != nil {
 		return notThere(err)
 	}
-	rules, err := p.deps.Rules.Rules(ctx, c, core.RuleQuery{Runtime: ref.runtime, Agent: &ref.name, Limit: agentRules})
+	rules, err := p.deps.Rules.Rules(ctx, c, core.RuleQuery{Runtime: ref.runtime, Agent: &ref.name, Live: true, Limit: agentRules})
 	if err != nil {
 		return err
 	}
@@ -89,12 +90,14 @@ func (p *Pages) showAgent(w http.ResponseWriter, r *http.Request, c core.Caller,
 		Token: p.deps.Forms.Sign(c.Session, formMode+ref.subject(), a.ModeRevision),
 		Modes: modesOf(&a), Paused: a.Paused(), Calls: p.cfg.Links.Base() + "/unattended?" + ref.query(),
 	}
-	labels := make(map[string]string, len(rules))
 	for i := range rules {
-		labels[rules[i].ID] = rules[i].Label
-		if rules[i].Live {
-			v.Rules = append(v.Rules, p.ruleRow(c, &rules[i], now, v.Path))
-		}
+		v.Rules = append(v.Rules, p.ruleRow(c, &rules[i], now, v.Path))
+	}
+	if len(rules) == agentRules {
+		v.MoreRules = p.cfg.Links.Base() + "/rules?" + ref.query()
+	}
+	if v.History, err = p.historyOf(ctx, c, changes, rules, now); err != nil {
+		return err
 	}
 	if may {
 		v.Money, v.Pause = p.moneyForm(c, ref, as), p.pauseForm(c, ref, &a)
@@ -102,15 +105,34 @@ func (p *Pages) showAgent(w http.ResponseWriter, r *http.Request, c core.Caller,
 	if a.Paused() {
 		v.PausedBy = "Paused by " + nameOr(a.PausedName) + ", " + p.says(a.PausedAt, now)
 	}
-	for i := range changes {
-		v.History = append(v.History, web.Change{
-			Text: presentation.ChangeLine(changes[i], labels[changes[i].RuleID], presentation.Place{Person: c.Person.ID}),
-			When: changes[i].At, WhenText: p.says(changes[i].At, now),
-		})
-	}
 	startHTML(w, as.status)
 	p.show(ctx, p.deps.Renderer.Agent(w, v, part(r)))
 	return nil
+}
+
+// historyOf words an agent's history. The rules that it is about are those at hand, or
+// are read one by one: most of them ended.
+func (p *Pages) historyOf(ctx context.Context, c core.Caller, changes []core.PolicyChange, rules []settings.RuleView, now core.Millis) ([]web.Change, error) {
+	labels := make(map[string]string, len(rules))
+	for i := range rules {
+		labels[rules[i].ID] = rules[i].Label
+	}
+	var lines []web.Change
+	for i := range changes {
+		id := changes[i].RuleID
+		if _, known := labels[id]; id != "" && !known {
+			rule, err := p.deps.Rules.Rule(ctx, c, id)
+			if err != nil && !errors.Is(err, core.ErrNotFound) {
+				return nil, err
+			}
+			labels[id] = rule.Label
+		}
+		lines = append(lines, web.Change{
+			Text: presentation.ChangeLine(changes[i], labels[id], presentation.Place{Person: c.Person.ID}),
+			When: changes[i].At, WhenText: p.says(changes[i].At, now),
+		})
+	}
+	return lines, nil
 }
 
 // notThere makes names that no agent can have the same as agents that are not there.

@@ -56,10 +56,8 @@ func (p *Pages) showApproval(w http.ResponseWriter, r *http.Request, c core.Call
 		return err
 	}
 	v := p.pageOf(r, c, &a, d, now)
-	if a.Status.Terminal() {
-		if v.Notes, err = p.notesOf(r.Context(), c, &a, now); err != nil {
-			return err
-		}
+	if v.Notes, err = p.notesOf(r.Context(), c, &a, now); err != nil {
+		return err
 	}
 	v.Notice, v.Unclear = as.notice, as.unclear
 	if as.unclear {

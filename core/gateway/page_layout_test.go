@@ -82,7 +82,7 @@ func (g *gallery) inspect(scene string) {
 	require.LessOrEqual(g.t, eval[int](b, `document.documentElement.scrollWidth - innerWidth`), 0, "%s overflows", scene)
 	require.True(g.t, eval[bool](b, `new Set([...document.body.children].filter((e) => e.checkVisibility())
 		.map((e) => Math.round(e.getBoundingClientRect().left))).size === 1`), "%s is out of line", scene)
-	small := eval[[]string](b, `[...document.querySelectorAll("button, .button, summary, .list > li > a, .lists a, .choice, textarea")]
+	small := eval[[]string](b, `[...document.querySelectorAll("button, .button, summary, .list > li > a, .lists a, .choice, textarea, select")]
 		.filter((e) => e.checkVisibility()).filter((e) => e.getBoundingClientRect().height < 44).map((e) => e.outerHTML)`)
 	require.Empty(g.t, small, "%s has controls too small for a thumb", scene)
 	require.Empty(g.t, eval[[]string](b, contrastFaults), "%s is hard to read", scene)

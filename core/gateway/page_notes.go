@@ -14,13 +14,13 @@ import (
 	"github.com/saysohq/sayso/presentation/web"
 )
 
-// notesOf is what came of a settled question since, and what the reader can do about
-// it. What they may not see of it is left out; what cannot be read is an error: a page
+// notesOf is what holds beside a question, what came of it since, and what the reader
+// can do about it. What they may not see of it is left out; what cannot be read is an error: a page
 // that leaves out that a rule was made would mislead.
 func (p *Pages) notesOf(ctx context.Context, c core.Caller, a *core.Approval, now core.Millis) ([]web.Note, error) {
 	var notes []web.Note
 	for _, note := range []func(context.Context, core.Caller, *core.Approval, core.Millis) (*web.Note, error){
-		p.outcomeNote, p.ruleNote, p.stickyNote, p.declineNote,
+		p.outcomeNote, p.pausedNote, p.ruleNote, p.stickyNote, p.declineNote,
 	} {
 		n, err := note(ctx, c, a, now)
 		switch {
@@ -32,6 +32,21 @@ func (p *Pages) notesOf(ctx context.Context, c core.Caller, a *core.Approval, no
 		}
 	}
 	return notes, nil
+}
+
+// pausedNote says why what is allowed does not start (R139).
+func (p *Pages) pausedNote(ctx context.Context, c core.Caller, a *core.Approval, now core.Millis) (*web.Note, error) {
+	if a.Status != core.StatusPending && a.Execution != core.ExecutionUnclaimed {
+		return nil, nil
+	}
+	agent, err := p.deps.Agents.Agent(ctx, c, a.Runtime, a.Agent)
+	if err != nil || !agent.Paused() {
+		return nil, err
+	}
+	return &web.Note{
+		Text: "The agent is paused, by " + nameOr(agent.PausedName) + ", " + p.says(agent.PausedAt, now) + ": what is allowed starts only when it goes on.",
+		Path: p.agentPath(agentRef{a.Runtime, a.Agent}), PathText: "The agent",
+	}, nil
 }
 
 // ruleNote names the rule that this answer made, or that let it run (R76).
@@ -71,16 +86,14 @@ func (p *Pages) ruleOf(ctx context.Context, c core.Caller, a *core.Approval) (*s
 	if a.Decision != core.DecisionAllowAlways {
 		return nil, nil
 	}
-	rules, err := p.deps.Rules.Rules(ctx, c, core.RuleQuery{Runtime: a.Runtime, Agent: &a.Agent})
-	if err != nil {
+	rules, err := p.deps.Rules.Rules(ctx, c, core.RuleQuery{Runtime: a.Runtime, Agent: &a.Agent, ApprovalID: a.ID})
+	switch {
+	case err != nil:
 		return nil, err
+	case len(rules) == 0: // It was pruned.
+		return nil, core.ErrNotFound
 	}
-	for i := range rules {
-		if rules[i].ApprovalID == a.ID {
-			return &rules[i], nil
-		}
-	}
-	return nil, core.ErrNotFound // It was pruned.
+	return &rules[0], nil
 }
 
 // stickyNote points from a denial to the decline that it repeats (K34).

@@ -84,6 +84,39 @@ func (a agentRef) query() string {
 // byte, so no two agents share one.
 func (a agentRef) subject() string { return a.runtime + "\x00" + a.name }
 
+// listPlace is which part of a list an address names.
+type listPlace struct {
+	agent  agentRef
+	one    bool             // Only of that agent.
+	before *core.ListCursor // Where the page begins; nil for the newest, and for anything that is no such place.
+}
+
+func listOf(v url.Values) listPlace {
+	l := listPlace{agent: agentOf(v), one: v.Has("runtime")}
+	if at, err := strconv.ParseInt(v.Get("before"), 10, 64); err == nil && v.Get("id") != "" {
+		l.before = &core.ListCursor{CreatedAt: core.Millis(at), ID: v.Get("id")}
+	}
+	return l
+}
+
+// query names the list, from its newest entry on.
+func (l listPlace) query() string {
+	if !l.one {
+		return ""
+	}
+	return "?" + l.agent.query()
+}
+
+// after names the page of the list that follows an entry.
+func (l listPlace) after(at core.Millis, id string) string {
+	v := url.Values{"before": {strconv.FormatInt(int64(at), 10)}, "id": {id}}
+	if l.one {
+		v.Set("runtime", l.agent.runtime)
+		v.Set("name", l.agent.name)
+	}
+	return "?" + v.Encode()
+}
+
 func (p *Pages) agentPath(a agentRef) string { return p.cfg.Links.Base() + "/agent?" + a.query() }
 
 // says is a moment as a settled page words it: in the deployment's zone, with its date

@@ -219,7 +219,7 @@ var policyScenes = []scene{
 	{"agent-money-sure", func(g *gallery) {
 		g.tab.write("#tool", "wire_transfer")
 		g.tab.click(`#money button`)
-		g.tab.until(`document.body.innerText.includes("whatever it is told to?")`)
+		g.tab.until(`document.body.innerText.includes("whatever it is told to,")`)
 	}},
 	{"rules", func(g *gallery) {
 		g.tab.open("/rules")

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -156,6 +157,9 @@ func TestPage_PolicyFormsAreBound(t *testing.T) {
 	require.Equal(t, http.StatusForbidden, bea.press(mode).status, "another's session")
 	require.Equal(t, http.StatusForbidden, s.admin.post(mode.action, mode.fields, "Sec-Fetch-Site", "cross-site").status)
 	require.Equal(t, http.StatusUnauthorized, s.visitor().press(mode).status)
+	back := s.admin.get(mode.action)
+	require.Equal(t, http.StatusSeeOther, back.status, "the address of a press leads to what it was about")
+	require.Equal(t, agentPath("deployer"), back.header.Get("Location"))
 
 	page := vic.get(agentPath("deployer"))
 	require.Equal(t, http.StatusOK, page.status)
@@ -228,8 +232,10 @@ func TestPage_MoneyIsSwitchedOnInTheList(t *testing.T) {
 	s := newSite(t, siteOptions{})
 	s.ask()
 	page := s.admin.get(agentPath("deployer"))
-	first := s.admin.press(page.press(t, "/agent/money").with("tool", "<create>_refund"))
+	first := s.admin.press(page.press(t, "/agent/money").with("tool", "<create>_refund").with("life", "7"))
 	require.Equal(t, http.StatusOK, first.status)
+	require.Contains(t, first.body, "for seven days")
+	require.Equal(t, http.StatusBadRequest, s.admin.press(page.press(t, "/agent/money").with("tool", "x").with("life", "8")).status)
 	require.Contains(t, first.body, "Let <code>&lt;create&gt;_refund</code> spend and delete without asking anybody")
 	require.Contains(t, s.admin.get("/rules").body, "Nothing. A question’s", "nothing was made yet")
 
@@ -237,6 +243,10 @@ func TestPage_MoneyIsSwitchedOnInTheList(t *testing.T) {
 	list := s.admin.get("/rules")
 	require.Contains(t, list.body, "every use of &lt;create&gt;_refund, money and deletes included")
 	require.Contains(t, list.body, "pill-money")
+	require.Contains(t, list.body, `until <time datetime="2026-12-07T12:00:00Z"`)
+	twice := s.admin.press(first.press(t, "/agent/money"))
+	require.Equal(t, http.StatusConflict, twice.status)
+	require.Contains(t, twice.body, "runs without asking already")
 	require.Equal(t, http.StatusSeeOther, s.admin.press(list.press(t, "/remove")).status)
 
 	for _, tool := range []string{"", " x", strings.Repeat("x", 201), "a\u202eb"} {
@@ -419,6 +429,7 @@ func TestPage_Pause(t *testing.T) {
 	paused := s.admin.get(agentPath("deployer"))
 	require.Contains(t, paused.body, "Paused by Bea, 12:00 UTC")
 	require.Contains(t, s.admin.get("/agents").body, "pill-paused")
+	require.Contains(t, s.admin.get(pathOf(&a)).body, "The agent is paused, by Bea, 12:00 UTC: what is allowed starts only when it goes on.")
 	_, err := s.service.Claim(t.Context(), s.agent, approvals.Claim{Lookup: core.Lookup{ID: a.ID}, ActionHash: a.ActionHash, Token: strings.Repeat("t", 32)})
 	require.ErrorIs(t, err, core.ErrPaused)
 
@@ -432,4 +443,44 @@ func TestPage_Pause(t *testing.T) {
 	require.Equal(t, http.StatusConflict, lost.status)
 	require.Contains(t, lost.body, "Somebody was faster")
 	s.claimed(a)
+}
+
+// R75, R76: however many rules an agent has and had, those that hold are all listed, in
+// pages; the history names also those that are gone.
+func TestPage_ManyRules(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, siteOptions{})
+	s.ask()
+	admin := s.callerOf(s.admin)
+	tool := func(i int) string { return "tool_" + strconv.Itoa(i) }
+	var ids []string
+	for i := range 203 {
+		rule, err := s.rules.SwitchMoney(t.Context(), admin, settings.MoneySwitch{Runtime: "agents", Agent: "deployer", Tool: tool(i)})
+		require.NoError(t, err)
+		ids = append(ids, rule.ID)
+	}
+	for _, id := range ids[200:] {
+		_, err := s.rules.RemoveRule(t.Context(), admin, id)
+		require.NoError(t, err)
+	}
+	count := func(body string) int { return strings.Count(body, `<li class="rule"`) }
+	page := s.admin.get(agentPath("deployer"))
+	require.Equal(t, 200, count(page.body))
+	require.Contains(t, page.body, "List them all")
+	require.Contains(t, page.body, "You took back “every use of tool_202, money and deletes included”")
+
+	require.Equal(t, 203, count(s.admin.get("/rules").body), "and those that ended")
+	_, err := s.rules.SwitchMoney(t.Context(), admin, settings.MoneySwitch{Runtime: "agents", Agent: "other", Tool: "x"})
+	require.NoError(t, err)
+	list := s.admin.get("/rules")
+	require.NotContains(t, list.body, "every use of tool_0,")
+	older := regexp.MustCompile(`href="(/rules\?[^"]*)">Older`).FindStringSubmatch(list.body)
+	require.NotNil(t, older)
+	rest := s.admin.get(html.UnescapeString(older[1]))
+	require.Contains(t, rest.body, "every use of tool_0,")
+	require.Equal(t, 1, count(rest.body))
+	one := s.admin.get("/rules?runtime=agents&name=other")
+	require.Equal(t, 1, count(one.body))
+	require.Contains(t, one.body, "Show all agents")
+	require.Equal(t, http.StatusNotFound, s.admin.get("/rules?runtime=%00&name=x").status)
 }

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/url"
@@ -11,12 +12,16 @@ import (
 	"github.com/saysohq/sayso/presentation/web"
 )
 
-// rulesListed bounds the list of all rules; the page of an agent has its own.
-const rulesListed = 500
+// Sizes of the list of rules: one page of those that hold, and the newest of those that
+// ended.
+const (
+	rulesListed = 200
+	endedLooked = 200
+	endedListed = 50
+)
 
-// endedListed bounds the rules that cover nothing any more, newest first.
-const endedListed = 50
-
+// rules lists what is allowed without asking: of all agents that the person may see, or
+// of one.
 func (p *Pages) rules(w http.ResponseWriter, r *http.Request) {
 	c, ok := p.signedIn(w, r)
 	if !ok {
@@ -26,28 +31,61 @@ func (p *Pages) rules(w http.ResponseWriter, r *http.Request) {
 }
 
 func (p *Pages) showRules(w http.ResponseWriter, r *http.Request, c core.Caller) error {
-	rules, err := p.deps.Rules.Rules(r.Context(), c, core.RuleQuery{Limit: rulesListed})
+	ctx, list := r.Context(), listOf(r.URL.Query())
+	q := core.RuleQuery{Live: true, Limit: rulesListed, Before: list.before}
+	if list.one {
+		q.Runtime, q.Agent = list.agent.runtime, &list.agent.name
+	}
+	live, err := p.deps.Rules.Rules(ctx, c, q)
+	if err != nil {
+		return notThere(err)
+	}
+	now, err := p.deps.Clock.Now(ctx)
 	if err != nil {
 		return err
 	}
-	now, err := p.deps.Clock.Now(r.Context())
-	if err != nil {
-		return err
+	base := p.cfg.Links.Base() + "/rules"
+	v := web.Rules{Frame: p.frame(ctx, c, "Allowed without asking", web.StateRules)}
+	if list.one {
+		v.Agent, v.All, v.One = list.agent.name, base, true
 	}
-	v := web.Rules{Frame: p.frame(r.Context(), c, "Allowed without asking", web.StateRules), More: len(rules) == rulesListed}
-	for i := range rules {
-		row := p.ruleRow(c, &rules[i], now, p.cfg.Links.Base()+"/rules")
-		row.AgentPath = p.agentPath(agentRef{rules[i].Runtime, rules[i].Agent})
-		switch {
-		case rules[i].Live:
-			v.Live = append(v.Live, row)
-		case len(v.Ended) < endedListed:
-			v.Ended = append(v.Ended, row)
+	back := base + list.query()
+	for i := range live {
+		v.Live = append(v.Live, p.listedRule(c, &live[i], now, back))
+	}
+	if n := len(live); n == rulesListed {
+		v.Older = base + list.after(live[n-1].CreatedAt, live[n-1].ID)
+	}
+	if list.before == nil {
+		if v.Ended, err = p.endedRules(ctx, c, q, now); err != nil {
+			return err
 		}
 	}
 	startHTML(w, http.StatusOK)
-	p.show(r.Context(), p.deps.Renderer.Rules(w, v, part(r)))
+	p.show(ctx, p.deps.Renderer.Rules(w, v, part(r)))
 	return nil
+}
+
+// endedRules are the newest rules that cover nothing any more.
+func (p *Pages) endedRules(ctx context.Context, c core.Caller, q core.RuleQuery, now core.Millis) ([]web.RuleRow, error) {
+	q.Live, q.Limit = false, endedLooked
+	all, err := p.deps.Rules.Rules(ctx, c, q)
+	if err != nil {
+		return nil, err
+	}
+	var rows []web.RuleRow
+	for i := range all {
+		if !all[i].Live && len(rows) < endedListed {
+			rows = append(rows, p.listedRule(c, &all[i], now, ""))
+		}
+	}
+	return rows, nil
+}
+
+func (p *Pages) listedRule(c core.Caller, rule *settings.RuleView, now core.Millis, back string) web.RuleRow {
+	row := p.ruleRow(c, rule, now, back)
+	row.AgentPath = p.agentPath(agentRef{rule.Runtime, rule.Agent})
+	return row
 }
 
 // ruleRow is a rule as a list shows it; back is where its form leads to.
@@ -145,8 +183,20 @@ func (p *Pages) removeRule(w http.ResponseWriter, r *http.Request) {
 func (p *Pages) moneyForm(c core.Caller, ref agentRef, as agentShown) *web.Money {
 	return &web.Money{
 		Action: p.cfg.Links.Base() + "/agent/money?" + ref.query(), Token: p.deps.Forms.Sign(c.Session, formMoney+ref.subject(), 0),
-		Tool: as.tool, Fault: as.fault, Sure: as.sure,
+		Tool: as.tool, Life: as.life, Fault: as.fault, Sure: as.sure, Until: moneyLives[as.life],
 	}
+}
+
+// moneyLives are how long a switch for money may hold, as its form says it.
+var moneyLives = map[string]string{"": "until somebody takes it back", "1": "for one day", "7": "for seven days", "30": "for thirty days"}
+
+// moneyLife reads the form's choice: days, or "" for no end. In ms; 0: no end.
+func moneyLife(days string) (life core.Millis, known bool) {
+	if _, known = moneyLives[days]; !known || days == "" {
+		return 0, known
+	}
+	n, err := strconv.ParseInt(days, 10, 64)
+	return core.Millis(n * 24 * 60 * 60 * 1000), err == nil
 }
 
 // switchMoney lets a tool spend and delete without asking, after a second yes (R73). It
@@ -157,12 +207,17 @@ func (p *Pages) switchMoney(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	as := agentShown{status: http.StatusOK, tool: r.PostForm.Get("tool"), sure: true}
+	as := agentShown{status: http.StatusOK, tool: r.PostForm.Get("tool"), life: r.PostForm.Get("life"), sure: true}
+	life, known := moneyLife(as.life)
+	if !known {
+		p.unreadable(w, r)
+		return
+	}
 	if r.PostForm.Get("sure") != "1" {
 		p.fail(w, r, c, p.showAgent(w, r, c, ref, as))
 		return
 	}
-	_, err := p.deps.Rules.SwitchMoney(r.Context(), c, settings.MoneySwitch{Runtime: ref.runtime, Agent: ref.name, Tool: as.tool})
+	_, err := p.deps.Rules.SwitchMoney(r.Context(), c, settings.MoneySwitch{Runtime: ref.runtime, Agent: ref.name, Tool: as.tool, Life: life})
 	var field *core.FieldError
 	switch {
 	case err == nil:

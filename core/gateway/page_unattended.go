@@ -2,8 +2,6 @@ package gateway
 
 import (
 	"net/http"
-	"net/url"
-	"strconv"
 
 	"github.com/saysohq/sayso/core"
 	"github.com/saysohq/sayso/presentation"
@@ -20,11 +18,10 @@ func (p *Pages) unattended(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	values := r.URL.Query()
-	ref, one := agentOf(values), values.Has("runtime")
-	q := core.ListQuery{Origin: core.OriginAuto, Limit: unattendedListed, Before: cursorOf(values)}
-	if one {
-		q.Runtime, q.Agent = ref.runtime, ref.name
+	place := listOf(r.URL.Query())
+	q := core.ListQuery{Origin: core.OriginAuto, Limit: unattendedListed, Before: place.before}
+	if place.one {
+		q.Runtime, q.Agent = place.agent.runtime, place.agent.name
 	}
 	list, err := p.deps.Approvals.List(r.Context(), c, q)
 	if err != nil {
@@ -33,33 +30,17 @@ func (p *Pages) unattended(w http.ResponseWriter, r *http.Request) {
 	}
 	base := p.cfg.Links.Base() + "/unattended"
 	v := web.Unattended{Frame: p.frame(r.Context(), c, "What ran without asking", web.StateUnattended)}
-	if one {
-		v.Agent, v.All = ref.name, base
+	if place.one {
+		v.Agent, v.All, v.One = place.agent.name, base, true
 	}
 	for i := range list.Approvals {
 		v.Rows = append(v.Rows, p.ranRow(&list.Approvals[i], list.Now))
 	}
 	if n := len(list.Approvals); list.More && n > 0 {
-		last := &list.Approvals[n-1]
-		older := url.Values{"before": {strconv.FormatInt(int64(last.CreatedAt), 10)}, "id": {last.ID}}
-		if one {
-			older.Set("runtime", ref.runtime)
-			older.Set("name", ref.name)
-		}
-		v.Older = base + "?" + older.Encode()
+		v.Older = base + place.after(list.Approvals[n-1].CreatedAt, list.Approvals[n-1].ID)
 	}
 	startHTML(w, http.StatusOK)
 	p.show(r.Context(), p.deps.Renderer.Unattended(w, v, part(r)))
-}
-
-// cursorOf is where a page of the list begins; nil for the newest, and for anything
-// that is no such place.
-func cursorOf(v url.Values) *core.ListCursor {
-	at, err := strconv.ParseInt(v.Get("before"), 10, 64)
-	if err != nil || v.Get("id") == "" {
-		return nil
-	}
-	return &core.ListCursor{CreatedAt: core.Millis(at), ID: v.Get("id")}
 }
 
 func (p *Pages) ranRow(a *core.Approval, now core.Millis) web.RanRow {

@@ -80,16 +80,16 @@ func TestRenderer_Escapes(t *testing.T) {
 			return r.Agent(b, web.Agent{
 				Frame: frame, Path: hostile, Name: hostile, Runtime: hostile, Notice: hostile, Action: hostile, Token: hostile, Calls: hostile,
 				Modes: []web.Mode{{Value: hostile, Name: hostile, Asks: hostile, Now: true}}, May: true,
-				Paused: true, PausedBy: hostile, Pause: &act, Rules: []web.RuleRow{rule},
-				Money:   &web.Money{Action: hostile, Token: hostile, Tool: hostile, Fault: hostile, Sure: true},
+				Paused: true, PausedBy: hostile, Pause: &act, Rules: []web.RuleRow{rule}, MoreRules: hostile,
+				Money:   &web.Money{Action: hostile, Token: hostile, Tool: hostile, Fault: hostile, Life: hostile, Until: hostile, Sure: true},
 				History: []web.Change{{Text: hostile, WhenText: hostile}},
 			}, part)
 		},
 		"rules": func(b *bytes.Buffer, part bool) error {
-			return r.Rules(b, web.Rules{Frame: frame, Live: []web.RuleRow{rule}, Ended: []web.RuleRow{rule}, More: true}, part)
+			return r.Rules(b, web.Rules{Frame: frame, Live: []web.RuleRow{rule}, Ended: []web.RuleRow{rule}, Older: hostile, Only: web.Only{One: true, Agent: hostile, All: hostile}}, part)
 		},
 		"unattended": func(b *bytes.Buffer, part bool) error {
-			return r.Unattended(b, web.Unattended{Frame: frame, Agent: hostile, All: hostile, Older: hostile, Rows: []web.RanRow{{
+			return r.Unattended(b, web.Unattended{Frame: frame, Only: web.Only{One: true, Agent: hostile, All: hostile}, Older: hostile, Rows: []web.RanRow{{
 				Path: hostile, Title: hostile, Class: core.ClassMoney, Pill: hostile, Agent: hostile, Under: hostile, Result: hostile, WhenText: hostile,
 			}}}, part)
 		},

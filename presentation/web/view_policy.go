@@ -81,10 +81,11 @@ type Agent struct {
 	PausedBy string // By whom, and since when; "" while it is not paused.
 	Pause    *Act   // Pauses, or lets it go on; nil for whoever may not.
 
-	Rules   []RuleRow
-	Money   *Money // nil for whoever may not switch it.
-	History []Change
-	Calls   string // Path of what this agent ran without asking.
+	Rules     []RuleRow
+	MoreRules string // Path of the list of all its rules; "" where that is all of them.
+	Money     *Money // nil for whoever may not switch it.
+	History   []Change
+	Calls     string // Path of what this agent ran without asking.
 }
 
 // Mode is one choice.
@@ -100,6 +101,8 @@ type Money struct {
 	Action string
 	Token  string
 	Tool   string // As entered before.
+	Life   string // Days, as chosen before; "" for no end.
+	Until  string // The same in words.
 	Fault  string
 	Sure   bool // The tool was named: ask once more.
 }
@@ -114,9 +117,10 @@ type Change struct {
 // Rules is the list of what is allowed without asking.
 type Rules struct {
 	Frame
+	Only
 	Live  []RuleRow
-	Ended []RuleRow
-	More  bool // There are more than are listed.
+	Ended []RuleRow // The newest of them.
+	Older string    // Path of the next page; "" at the end.
 }
 
 // RuleRow is one rule.
@@ -138,11 +142,17 @@ type RuleRow struct {
 	Remove    *Act
 }
 
+// Only says that a list is of one agent.
+type Only struct {
+	One   bool
+	Agent string // Its name.
+	All   string // Path of the list of all agents.
+}
+
 // Unattended is the list of what ran without asking.
 type Unattended struct {
 	Frame
-	Agent string // Only of this one; "" for all.
-	All   string // Path of the list of all agents, where Agent is set.
+	Only
 	Rows  []RanRow
 	Older string // Path of the next page; "" at the end.
 }
