@@ -9,9 +9,14 @@ import (
 )
 
 const (
-	// checkpointEvery is the number of writes after which the log is moved into the
-	// database file: of a thousand pages or two, as SQLite's own default has it.
-	checkpointEvery = 512
+	// checkpointEvery is the number of pages of the log, as far as they can be guessed,
+	// after which it is moved into the database file. A page that many commits have
+	// changed is moved once; a lone caller's log is moved before it is too long.
+	checkpointEvery = 3000
+	// What a commit of many decisions takes of the log, counted page by page: 12 for
+	// inner pages and the deployment's, and 1.2 for each write.
+	pagesPerCommit = 12
+	pagesPerWrite  = 2
 	// maxLogPages is the length from which the log must begin anew: 16 MiB, which a
 	// start after a crash reads in a moment.
 	maxLogPages = 4096

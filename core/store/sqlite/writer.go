@@ -28,7 +28,7 @@ type writer struct {
 	batch  int64 // Marker of the last batch known to be committed.
 
 	checkpoints *checkpointer
-	unmoved     int // Writes since it was told last.
+	unmoved     int // Pages written since it was told last, as far as they can be guessed.
 }
 
 // batch are the writes of one commit.
@@ -74,7 +74,7 @@ var (
 func (w *writer) serve(jobs []*job, more func([]*job) []*job) {
 	b := &batch{jobs: jobs, more: more}
 	w.together(b, false)
-	if w.unmoved += len(b.jobs); w.unmoved >= checkpointEvery {
+	if w.unmoved += pagesPerCommit + pagesPerWrite*len(b.jobs); w.unmoved >= checkpointEvery {
 		w.unmoved = 0
 		w.checkpoints.due()
 	}
