@@ -21,7 +21,7 @@ const (
 const (
 	wordsMayHave = "May have happened: "
 	markStarted  = "It was started, and nobody has said how it ended. Look before it is asked again."
-	markSticky   = "Until %s the same is declined without asking, unless somebody re-opens it."
+	markSticky   = "Until %s the same is declined unasked, unless it is re-opened."
 	wordsSeen    = "Dismissed by "
 	wordsAgain   = "Asked for again by "
 )

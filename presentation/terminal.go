@@ -185,6 +185,9 @@ func excerpt(s string, room int) string {
 	if limit < 1 {
 		return ""
 	}
-	kept := cutRunes(s, limit)
-	return kept
+	const few = 16 // Less says nothing.
+	if limit < few && utf8.RuneCountInString(s) > limit {
+		return ""
+	}
+	return cutRunes(s, limit)
 }

@@ -146,6 +146,7 @@ func Run(t *testing.T, factory Factory) {
 		{"Typed", typedCases()},
 		{"Settled", settledCases()},
 		{"Menu", menuCases()},
+		{"Looks", lookCases()},
 		{"Restart", restartCases()},
 		{"Turn", turnCases()},
 		{"Doctor", doctorCases()},

@@ -3,6 +3,7 @@ package discord_test
 import (
 	"bytes"
 	"context"
+	"flag"
 	"net"
 	"net/http"
 	"os"
@@ -133,5 +134,8 @@ func platform(s *fake.Server) channeltest.Platform {
 		AwaitConfirmed: func(context.Context) error { return nil }, // Nothing is kept.
 	}
 }
+
+// The suite looks it up.
+var _ = flag.Bool("update", false, "write the golden files anew")
 
 func TestChannel(t *testing.T) { channeltest.Run(t, harness) }
