@@ -81,6 +81,7 @@ func TestAgentTextGolden(t *testing.T) {
 		all["update, "+name] = presentation.UpdateText(core.Update{Kind: core.UpdateDraft, Approval: cases[name]})
 	}
 	all["update, ask again"] = presentation.UpdateText(core.Update{Kind: core.UpdateAskAgain, Approval: cases["once unknown"]})
+	all["a call that only reads"] = presentation.AgentReads
 	var page strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		require.NotContains(t, all[name], "\n", "%s is one line", name)
@@ -99,7 +100,8 @@ func TestRefusalText(t *testing.T) {
 	require.Contains(t, presentation.RefusalText(cases["once"], core.ErrPaused), "Nothing happened.")
 }
 
-// Every outcome has words of its own (R103-R108, R110).
+// Every outcome has words of its own: an allow (R103), each decline (R104, R105), expiry
+// (R106), each cancellation (R107), a broken-off run (R108); see R110.
 func TestAgentTextIsDistinct(t *testing.T) {
 	t.Parallel()
 	seen := map[string]string{}

@@ -22,6 +22,8 @@ type question struct {
 	risk         string
 	session      string
 	run          string
+	callback     string
+	supersedes   string
 	reviewers    []string
 	narrowed     bool // --reviewer was given.
 	fourEyes     bool
@@ -39,6 +41,8 @@ func (q *question) flags(cmd *cobra.Command) {
 	f.StringVar(&q.risk, "risk", "", "a risk to show; it decides nothing")
 	f.StringVar(&q.session, "session", "", "session key of the asking program")
 	f.StringVar(&q.run, "run", "", "run id of the asking program")
+	f.StringVar(&q.callback, "callback", "", "address to call when the record changes; its host must be configured")
+	f.StringVar(&q.supersedes, "supersedes", "", "id of an older question of the same agent that this one replaces")
 	f.StringSliceVar(&q.reviewers, "reviewer", nil, "id of the only person who may decide; may be repeated")
 	f.BoolVar(&q.fourEyes, "exclude-requester", false, "the person whom the token acts for may not decide")
 	f.BoolVar(&q.push, "require-push", false, "the page alone does not count as a way to ask")
@@ -50,7 +54,7 @@ func (q *question) ask(kind core.Kind, op api.AskOperation) api.Ask {
 	a := api.Ask{
 		Kind: kind, Title: q.title, Agent: q.agent, Operation: op, Risk: q.risk,
 		IdempotencyKey: q.key, Continuation: core.Continuation(q.continuation),
-		SessionKey: q.session, RunID: q.run,
+		SessionKey: q.session, RunID: q.run, CallbackURL: q.callback, Supersedes: q.supersedes,
 		ExcludeRequester: q.fourEyes, RequirePush: q.push,
 	}
 	if q.expires != 0 {

@@ -34,6 +34,7 @@ type kit struct {
 	faults  *faults
 	shows   core.Describer
 	jobs    approvals.Jobs
+	hooks   approvals.Callbacks
 
 	mu    sync.Mutex
 	clock time.Time
@@ -85,7 +86,7 @@ func (k *kit) build(cfg approvals.Config) *approvals.Service {
 	return approvals.New(cfg, approvals.Deps{
 		Jobs:  k.jobs,
 		Store: k.faults, Owners: k.store, People: k.store, Evaluator: k.policy, Describer: k.shows,
-		Planner: k.planner, Publisher: k.bus, Hints: k.bus, Observer: k.seen,
+		Planner: k.planner, Callbacks: k.hooks, Publisher: k.bus, Hints: k.bus, Observer: k.seen,
 		Logger: slog.New(slog.DiscardHandler), NewID: func() string { return uuid.Must(uuid.NewV7()).String() },
 	})
 }

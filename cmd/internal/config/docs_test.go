@@ -21,7 +21,7 @@ func TestDocumentedConfigurationIsValid(t *testing.T) {
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(secret+"\n"), 0o600))
 	}
-	for guide, examples := range map[string]int{"routing.md": 3, "configuration.md": 1, "slack.md": 3, "discord.md": 3} {
+	for guide, examples := range map[string]int{"routing.md": 3, "configuration.md": 1, "agents.md": 1, "slack.md": 3, "discord.md": 3} {
 		text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", guide))
 		require.NoError(t, err)
 		blocks := strings.Split(string(text), "```yaml\n")[1:]

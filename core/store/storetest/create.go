@@ -27,6 +27,7 @@ func createSpecs() []spec {
 		{"superseding cancels a pending row", createSupersedesPending},
 		{"superseding voids an unclaimed grant", createSupersedesGrant},
 		{"superseding never touches another runtime's row", createSupersedesForeign},
+		{"superseding never touches another agent's row", createSupersedesOtherAgent},
 	}
 }
 
@@ -311,4 +312,17 @@ func createSupersedesForeign(k *kit) {
 		require.False(k.t, ids(made.Hints)[foreign.ID])
 	}
 	k.same(foreign, k.read(foreign.ID))
+}
+
+func createSupersedesOtherAgent(k *kit) {
+	of := func(agent string) edit { return func(c *core.NewApproval) { c.Approval.Agent = agent } }
+	for _, agent := range []string{"agent-2", ""} {
+		pending, allowed := k.create(of(agent)), k.allow(k.create(of(agent)).ID)
+		for _, old := range []core.Approval{pending, allowed} {
+			made, err := k.Create(k.ctx, k.ask(supersedes(old.ID)))
+			require.NoError(k.t, err)
+			require.Empty(k.t, made.Hints)
+			k.same(old, k.read(old.ID))
+		}
+	}
 }

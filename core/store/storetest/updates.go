@@ -11,7 +11,7 @@ import (
 func updateSpecs() []spec {
 	return []spec{
 		{"R128 R130 an agent hears of each draft that has its answer, in order, once", updatesInOrder},
-		{"R130 a turn that waited hears nothing more", updatesOfDraftsOnly},
+		{"R127 R130 a turn that waited hears nothing more", updatesOfDraftsOnly},
 		{"a batch is bounded, and says whether there is more", updatesBounded},
 		{"what was not acknowledged comes back", updatesComeBack},
 		{"the same token gets the same batch: a lost reply loses nothing", updatesRepeated},
