@@ -166,3 +166,68 @@ func TestListStaysCheap(t *testing.T) {
 		})
 	}
 }
+
+// A claim costs what it takes. What waits is passed over at a page for each row at most,
+// without its approval and without a search of its own, and only where what is wanted is
+// behind it.
+func TestABacklogIsPassedOver(t *testing.T) {
+	t.Parallel()
+	const backlog, limit = 1_300, 20
+	type cost struct{ claim, next int } // In pages.
+	const (
+		takes  = 60 * limit // Twenty rows, their approvals, and as many again where another worker is at some.
+		passes = backlog
+		finds  = 50
+	)
+	for name, c := range map[string]struct {
+		due    string // What is true of the approvals whose cards are due.
+		blocks string // Chats that are blocked.
+		want   map[core.DeliveryLane]cost
+		found  bool
+	}{
+		"nothing": {due: "false", want: map[core.DeliveryLane]cost{core.LaneAny: {finds, finds}}},
+		"cards": {due: "a.status = 'pending'", found: true, want: map[core.DeliveryLane]cost{
+			core.LaneAny: {passes + takes, finds}, core.LaneCards: {takes, finds},
+		}},
+		"edits": {due: "a.status <> 'pending'", found: true, want: map[core.DeliveryLane]cost{
+			core.LaneAny: {takes, finds}, core.LaneEdits: {takes, finds},
+		}},
+		"edits, half of them blocked": {due: "a.status <> 'pending'", blocks: "'chat-1'", found: true, want: map[core.DeliveryLane]cost{
+			core.LaneAny: {takes, finds}, core.LaneEdits: {takes, finds},
+		}},
+		"all blocked": {due: "a.status = 'pending'", blocks: "d.address", want: map[core.DeliveryLane]cost{
+			core.LaneAny: {passes, passes}, core.LaneCards: {passes, passes},
+		}},
+		"the account blocked": {due: "a.status = 'pending'", blocks: "''", want: map[core.DeliveryLane]cost{
+			core.LaneAny: {passes, passes}, core.LaneCards: {passes, passes},
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := grown(t, 20_000, 10)
+			_, err := s.pool.Exec(t.Context(), `UPDATE deliveries d SET due_at = 1, state = 'open', outcome = '',
+					stale_since = CASE WHEN a.status = 'pending' THEN 0 ELSE 1 END
+				FROM approvals a WHERE a.id = d.approval_id AND d.id IN (SELECT d.id FROM deliveries d JOIN approvals a ON a.id = d.approval_id
+					WHERE d.id LIKE 'card-%' AND `+c.due+` ORDER BY d.id LIMIT $1)`, backlog)
+			require.NoError(t, err)
+			if c.blocks != "" {
+				_, err = s.pool.Exec(t.Context(), `INSERT INTO blocks (channel, account, address, blocked_until)
+					SELECT DISTINCT 'telegram', 'bot', `+c.blocks+`, 9000000000000 FROM deliveries d`)
+				require.NoError(t, err)
+			}
+			run(t, s.pool.Config().ConnString(), "VACUUM ANALYZE")
+			for lane, want := range c.want {
+				claim, next := s.Table().Due(lane, 2, `[["telegram","bot"]]`, limit)
+				n := explain(t, s, claim)
+				require.LessOrEqual(t, n.Hit+n.Read, want.claim, "claim, lane %q", lane)
+				rows := 0.0
+				if c.found {
+					rows = limit
+				}
+				require.InDelta(t, rows, n.Rows, 0, "lane %q", lane)
+				n = explain(t, s, next)
+				require.LessOrEqual(t, n.Hit+n.Read, want.next, "next, lane %q", lane)
+			}
+		})
+	}
+}

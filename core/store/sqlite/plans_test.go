@@ -41,7 +41,8 @@ func TestHotStatementsUseTheirIndexes(t *testing.T) {
 		require.Contains(t, steps, index[name], "%s:\n%s", name, steps)
 		for _, step := range plan {
 			whole := strings.HasPrefix(step, "SCAN") && !strings.Contains(step, "USING") &&
-				!strings.Contains(step, "VIRTUAL TABLE") && !strings.Contains(step, "CONSTANT ROW")
+				!strings.Contains(step, "VIRTUAL TABLE") && !strings.Contains(step, "CONSTANT ROW") &&
+				step != "SCAN ready" // One row of the statement itself.
 			require.False(t, whole, "%s:\n%s", name, steps)
 		}
 	}

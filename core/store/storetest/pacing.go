@@ -129,7 +129,7 @@ func limited(w core.Work, blockFor core.Millis) core.ReleaseDelivery {
 // claimOf one row of an approval; the others of the account go back at once.
 func (k *kit) claimOnly(approvalID string) core.Work {
 	k.t.Helper()
-	works, _ := k.claimDue(10)
+	works, _ := k.claimDue(50)
 	var mine core.Work
 	for _, w := range works {
 		if w.Approval.ID == approvalID {

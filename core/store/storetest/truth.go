@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"maps"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/saysohq/sayso/core"
@@ -17,6 +19,7 @@ func truthSpecs() []spec {
 		{"a late click on an orphan drives it to the truth", truthLateOrphan},
 		{"a decision never waits behind the backoff of an older card", truthSeenRevision},
 		{"lanes keep edits and cards apart", truthLanes},
+		{"a lane has the rows of its approvals, whatever became of them", truthLanesOfAll},
 		{"a broken direct chat is told with the close that found it", truthBrokenRoute},
 		{"C104 equal addresses are one card from the start", truthPlannedTwice},
 		{"C104 a chat that moved to where a card is ends as a duplicate", truthMovedOnto},
@@ -178,6 +181,69 @@ func truthLanes(k *kit) {
 	require.Len(k.t, works, 1)
 	require.Equal(k.t, terminal.ID, works[0].Approval.ID)
 	require.Empty(k.t, inLane(core.LaneAny))
+}
+
+// Each row that is due is in the lane of its approval, whatever became of it before.
+func truthLanesOfAll(k *kit) {
+	inLane := func(lane core.DeliveryLane) map[string]core.Status {
+		works, _, err := k.ClaimDue(k.ctx, core.ClaimDue{
+			Worker: worker, Accounts: []core.AccountRef{bot(account)}, Lease: lease, Limit: 50, Lane: lane,
+		})
+		require.NoError(k.t, err)
+		found := map[string]core.Status{}
+		for _, w := range works {
+			found[w.Delivery.ID] = w.Approval.Status
+		}
+		return found
+	}
+	pending, terminal := map[string]core.Status{}, map[string]core.Status{}
+	// become makes a card, does something to it, and decides a second one of the kind.
+	become := func(do func(id string)) {
+		for _, ended := range []bool{false, true} {
+			made := k.create(withCards("chat-1"), expiresIn(core.MaxExpiry))
+			do(made.ID)
+			if ended {
+				k.deny(made.ID)
+				terminal[k.delivery(made.ID, 0).ID] = core.StatusDenied
+			} else {
+				pending[k.delivery(made.ID, 0).ID] = core.StatusPending
+			}
+		}
+	}
+	open := func(id string) { k.show(k.claimOnly(id), "message of "+id) }
+	become(func(string) {})  // Nothing: it was never taken up.
+	become(func(id string) { // A send that never left.
+		w := k.claimOnly(id)
+		k.begin(w)
+		r := releaseOf(w, 0, core.FailureTemporary)
+		r.NotSent = true
+		require.NoError(k.t, k.Release(k.ctx, r))
+	})
+	become(func(id string) { // A send that nobody knows about.
+		w := k.claimOnly(id)
+		k.begin(w)
+		r := ambiguous(w)
+		r.RetryIn = 0
+		require.NoError(k.t, k.Release(k.ctx, r))
+	})
+	become(func(id string) { // All of it was asked for.
+		open(id)
+		_, err := k.RequestView(k.ctx, k.delivery(id, 0).ID)
+		require.NoError(k.t, err)
+	})
+	become(func(id string) { // Its worker was late: it is painted once more.
+		k.claimOnly(id)
+		k.advance(lease + 1)
+		open(id)
+	})
+	k.advance(lease + core.Millis((core.CallTimeout + core.SettleMargin).Milliseconds()))
+	require.Equal(k.t, pending, inLane(core.LaneCards))
+	require.Equal(k.t, terminal, inLane(core.LaneEdits))
+	require.Empty(k.t, inLane(core.LaneAny))
+	k.advance(lease)
+	all := maps.Clone(pending)
+	maps.Copy(all, terminal)
+	require.Equal(k.t, all, inLane(core.LaneAny), "all of them, once their leases have run out")
 }
 
 func truthBrokenRoute(k *kit) {

@@ -10,16 +10,6 @@ import (
 	"github.com/saysohq/sayso/core"
 )
 
-// Conditions of due work. ?1 is the time, ?2 the accounts as JSON pairs. A block
-// of the address or of the whole account outranks everything.
-const (
-	sqlBlockedUntil = `coalesce((SELECT max(b.blocked_until) FROM blocks b
-		WHERE b.channel = d.channel AND b.account = d.account AND b.address IN ('', coalesce(d.address, ''))), 0)`
-
-	whereClaimable = `d.due_at IS NOT NULL AND d.due_at <= ?1 AND (d.lease_holder = '' OR d.lease_until <= ?1)`
-	orderClaimable = ` ORDER BY a.status = 'pending', d.due_at, d.id LIMIT ?3`
-)
-
 // damagedRetry is when, in ms, a row is looked at again whose approval is damaged:
 // nothing true can be shown of it, and it must neither hold up the others nor keep
 // the worker spinning.
@@ -45,24 +35,6 @@ func (t *Table) putAsideStatement() string {
 	return `UPDATE deliveries SET due_at = ?1 WHERE id IN ` + strings.ReplaceAll(t.TextsIn, "%s", "?2")
 }
 
-// laneCondition narrows due work to a lane.
-func laneCondition(l core.DeliveryLane) (string, error) {
-	switch l {
-	case core.LaneAny:
-		return "", nil
-	case core.LaneEdits:
-		return " AND a.status <> 'pending'", nil
-	case core.LaneCards:
-		return " AND a.status = 'pending'", nil
-	}
-	return "", core.Invalid("lane", "must be any, edits or cards")
-}
-
-// claimStatement reads due rows with their approvals, those of a lane.
-func (t *Table) claimStatement(lane string) string {
-	return t.claim + lane + t.locking(orderClaimable, claimLock)
-}
-
 type dueWork struct {
 	works []core.Work
 	next  core.Millis
@@ -78,15 +50,15 @@ func (s *Store) ClaimDue(ctx context.Context, c core.ClaimDue) ([]core.Work, cor
 	if err != nil {
 		return nil, 0, err
 	}
-	lane, err := laneCondition(c.Lane)
-	if err != nil || c.Worker == "" || c.Limit < 1 || c.Lease <= 0 {
+	lane, known := s.rows.dueWork[c.Lane]
+	if !known || c.Worker == "" || c.Limit < 1 || c.Lease <= 0 {
 		return nil, 0, fmt.Errorf("claim deliveries: %w", core.Invalid("claim", "needs a worker, a known lane, a limit and a lease"))
 	}
 	if err := s.unclaim(ctx); err != nil {
 		return nil, 0, fmt.Errorf("claim deliveries: %w", err)
 	}
 	var next core.Millis
-	now, err := s.read(ctx).Dated(s.rows.nextDue+lane, []any{accounts}, func(scan Row) error { return scan((*int64)(&next)) })
+	now, err := s.read(ctx).Dated(lane.next, []any{accounts}, func(scan Row) error { return scan((*int64)(&next)) })
 	if err != nil {
 		return nil, 0, fmt.Errorf("claim deliveries: %w", err)
 	}
@@ -129,12 +101,11 @@ func accountsJSON(accounts []core.AccountRef) (string, error) {
 }
 
 // claimDue takes as many statements for many rows as for one.
-func (t *tx) claimDue(c core.ClaimDue, lane, accounts string) (dueWork, error) {
+func (t *tx) claimDue(c core.ClaimDue, lane dueStatements, accounts string) (dueWork, error) {
 	var due dueWork
 	limit := min(c.Limit, MaxBackground)
-	query := t.rows.claimStatement(lane)
 	for len(due.works) < limit {
-		works, damaged, err := t.claimable(query, int64(t.now), accounts, limit-len(due.works))
+		works, damaged, err := t.claimable(lane.claim, int64(t.now), accounts, limit-len(due.works))
 		if err != nil {
 			return dueWork{}, err
 		}
@@ -154,7 +125,11 @@ func (t *tx) claimDue(c core.ClaimDue, lane, accounts string) (dueWork, error) {
 			break
 		}
 	}
-	err := t.One(t.rows.nextDue+lane, []any{accounts}, (*int64)(&due.next))
+	if len(due.works) == limit { // There may be more: look again.
+		due.next = t.now
+		return due, nil
+	}
+	err := t.One(lane.next, []any{accounts}, (*int64)(&due.next))
 	return due, err
 }
 

@@ -155,7 +155,14 @@ func (t *tx) saveDelivery(r *deliveryRow, c card) error {
 		}
 	}
 	d.UpdatedAt = t.now
-	stale := d.State != core.DeliveryClosed && c.stale(d)
+	stale := c.stale(d)
+	switch d.State {
+	case core.DeliveryClosed:
+		stale = false
+	case core.DeliveryPlanned, core.DeliverySending: // While an answer is wanted, what was never shown is no message that could be wrong.
+		stale = stale && !(c.pending && d.Locator == "" && d.ShownRevision == 0)
+	case core.DeliveryOpen:
+	}
 	_, err := t.Exec(sqlSaveDelivery, d.Address, d.Locator, string(d.State), string(r.stateBefore), string(d.Outcome), string(d.Step),
 		string(d.ClosesAs), d.ShownRevision, d.View, d.ShownView, d.ShownHash, offered, d.ShownComplete, d.KeyID,
 		d.Attempts, d.Generation, d.Ambiguous, d.Unsettled, int64(d.SettleAt), int64(d.DueAt), int64(d.GiveUpAt),

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/saysohq/sayso/core"
 )
 
 // Locking ends a read of rows that a write is about to change or to rely on.
@@ -44,7 +46,8 @@ type Table struct {
 	run, code, failures, job [2]string
 	delivery                 string
 
-	claim, nextDue, lease, putAside   string
+	lease, putAside                   string
+	dueWork                           map[core.DeliveryLane]dueStatements
 	block, breakRoute, markForgotten  string
 	markDue, awaitAnswer              string
 	identitiesOf, revisions, takeOver string
@@ -136,14 +139,7 @@ func (t *Table) strengths(query string) [2]string {
 
 // build puts together what cannot stand as a constant.
 func (t *Table) build() {
-	served := func(accounts string) string {
-		return ` AND (d.channel, d.account) IN ` + strings.ReplaceAll(t.PairsIn, "%s", accounts)
-	}
-	t.claim = "SELECT " + t.names + ", " + deliveryColumns + " FROM deliveries d JOIN approvals a ON a.id = d.approval_id WHERE " +
-		whereClaimable + served("?2") + " AND " + sqlBlockedUntil + " <= ?1"
-	t.nextDue = "SELECT coalesce(min(" + t.Greatest + "(d.due_at, CASE WHEN d.lease_holder = '' THEN 0 ELSE d.lease_until END, " +
-		sqlBlockedUntil + ")), 0) FROM deliveries d JOIN approvals a ON a.id = d.approval_id" +
-		" WHERE d.due_at IS NOT NULL" + served("?1")
+	t.dueWork = t.dueOf()
 	t.lease, t.putAside = t.leaseStatement(), t.putAsideStatement()
 	t.block = `INSERT INTO blocks (channel, account, address, blocked_until) VALUES (?, ?, ?, ?)
 		ON CONFLICT (channel, account, address) DO UPDATE SET
