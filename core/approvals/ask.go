@@ -118,7 +118,7 @@ func (s *Service) evaluateAndCreate(ctx context.Context, ask *Ask, draft core.Ap
 		return Asked{Unrecorded: true}, nil
 	}
 	a := draft
-	a.Class, a.ClassSource, a.AlwaysOffer = verdict.Class, verdict.ClassSource, verdict.AlwaysOffer
+	a.Class, a.ClassSource, a.AlwaysOffer = verdict.Class, verdict.ClassSource, named(verdict.AlwaysOffer, &a.Presentation)
 	a.Offered, a.PolicyGeneration, a.Trail = verdict.Offered(), verdict.Generation, verdict.Trail
 	cmd := core.NewApproval{Detail: detail, ExpiresIn: *ask.ExpiresIn, MaxPending: s.cfg.MaxPending}
 	hint := ""
