@@ -319,6 +319,11 @@ const (
 	// waits in a run, so that its runtime can stop the clock of the run (R31).
 	EventWaitStarted EventType = "wait.started"
 	EventWaitEnded   EventType = "wait.ended"
+
+	// EventSettings is a change of what people set for an agent, a rule that was made or
+	// ended included. It is of no approval: in place of an id it has the AgentHint, in
+	// place of a revision the agent's generation.
+	EventSettings EventType = "settings.changed"
 )
 
 // Valid reports whether t is one of the closed set.
@@ -326,7 +331,7 @@ func (t EventType) Valid() bool {
 	switch t {
 	case EventRequested, EventAutoGranted, EventGranted, EventRejected, EventExpired,
 		EventCancelled, EventConsumed, EventVoided, EventOutcome, EventDismissed, EventAskedAgain,
-		EventWaitStarted, EventWaitEnded:
+		EventWaitStarted, EventWaitEnded, EventSettings:
 		return true
 	}
 	return false
@@ -339,7 +344,7 @@ func (t EventType) Ends() bool {
 	case EventAutoGranted, EventGranted, EventRejected, EventExpired, EventCancelled:
 		return true
 	case EventRequested, EventConsumed, EventVoided, EventOutcome, EventDismissed, EventAskedAgain,
-		EventWaitStarted, EventWaitEnded:
+		EventWaitStarted, EventWaitEnded, EventSettings:
 	}
 	return false
 }

@@ -58,7 +58,13 @@ func TestAlwaysAllowK7R75(t *testing.T) {
 	asked := k.ask()
 	require.Equal(t, core.StatusPending, asked.Status)
 	require.NotNil(t, asked.AlwaysOffer)
+	heard := make(chan core.Hint, 64)
+	k.background(func(ctx context.Context) error { return k.bus.Subscribe(ctx, func(h core.Hint) { heard <- h }) })
+	require.Zero(t, <-heard, "it listens")
 	require.True(t, k.resolve(k.answer(&asked, core.DecisionAllowAlways)).Applied)
+	for told := (core.Hint{}); told.ApprovalID != core.AgentHint("agents", "books"); { // Whoever looks at the rules looks again.
+		told = <-heard
+	}
 
 	rules := k.rules()
 	require.Len(t, rules, 1)

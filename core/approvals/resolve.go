@@ -163,6 +163,9 @@ func (s *Service) decide(ctx context.Context, cmd core.Decide, key string) (Reso
 		s.publish(ctx, hintOf(a))
 	}
 	if done.Applied {
+		if cmd.Rule != nil { // Whoever looks at what the agent may do sees it.
+			s.publish(ctx, core.Hint{ApprovalID: core.AgentHint(a.Runtime, a.Agent)})
+		}
 		s.deps.Observer.Raced(raceWinner)
 		return Resolved{Approval: *a, Applied: true}, nil
 	}

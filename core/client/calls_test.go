@@ -50,7 +50,10 @@ func everyCall(c *client.Client) []func(context.Context) error {
 		func(ctx context.Context) error { _, err := c.DenyMalformed(ctx, id); return err },
 		func(ctx context.Context) error { _, err := c.Claim(ctx, id, api.Claim{}); return err },
 		func(ctx context.Context) error { _, err := c.Report(ctx, id, api.Report{}); return err },
-		func(ctx context.Context) error { _, err := c.RegisterInstance(ctx, id, api.Register{BootID: "b"}); return err },
+		func(ctx context.Context) error {
+			_, err := c.RegisterInstance(ctx, id, api.Register{BootID: "b"})
+			return err
+		},
 		func(ctx context.Context) error { _, err := c.Run(ctx, id); return err },
 		func(ctx context.Context) error { _, err := c.AbortRun(ctx, id); return err },
 		func(ctx context.Context) error { _, err := c.Reply(ctx, id, api.Reply{}); return err },
@@ -77,7 +80,10 @@ func everyCall(c *client.Client) []func(context.Context) error {
 		func(ctx context.Context) error { _, err := c.Reset(ctx, "bot", id); return err },
 		func(ctx context.Context) error { _, err := c.DeleteAgent(ctx, "bot", id); return err },
 		func(ctx context.Context) error { _, err := c.History(ctx, "bot", id, 5); return err },
-		func(ctx context.Context) error { _, err := c.SwitchMoney(ctx, "bot", id, api.SwitchMoney{}); return err },
+		func(ctx context.Context) error {
+			_, err := c.SwitchMoney(ctx, "bot", id, api.SwitchMoney{})
+			return err
+		},
 		func(ctx context.Context) error {
 			agent := ""
 			_, err := c.Rules(ctx, client.RuleFilter{Runtime: "bot", Agent: &agent, Live: true, Limit: 1}, "c")

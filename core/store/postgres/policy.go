@@ -21,10 +21,15 @@ const (
 	sqlMakeRule = `WITH a AS MATERIALIZED (SELECT a.id, a.runtime, a.agent, a.updated_at FROM approvals a
 			WHERE ` + byUs + ` AND a.status = 'allowed' AND a.decision = 'allow-always'),
 		g AS (INSERT INTO agents AS g (runtime, name, generation, updated_at) SELECT a.runtime, a.agent, 1, a.updated_at FROM a
-			ON CONFLICT (runtime, name) DO UPDATE SET generation = g.generation + 1, updated_at = excluded.updated_at
+			ON CONFLICT (runtime, name) DO UPDATE SET generation = g.generation + 1, updated_at = excluded.updated_at,
+				deleted_at = 0
 			RETURNING generation),
 		c AS (INSERT INTO policy_changes (runtime, agent, generation, kind, rule_id, by_id, by_name, created_at)
-			SELECT a.runtime, a.agent, g.generation, 'rule-made', $2::text, $10::text, $11::text, a.updated_at FROM a, g)
+			SELECT a.runtime, a.agent, g.generation, 'rule-made', $2::text, $10::text, $11::text, a.updated_at FROM a, g),
+		e AS (INSERT INTO events (approval_id, revision, type, runtime, caused_by, created_at, payload)
+			SELECT 'agent/' || a.runtime || '/' || a.agent, g.generation, 'settings.changed', a.runtime, '', a.updated_at,
+				json_build_object('runtime', a.runtime, 'agent', a.agent, 'generation', g.generation, 'kind', 'rule-made', 'rule_id', $2::text)
+			FROM a, g)
 		INSERT INTO rules (id, runtime, agent, tool, operation, scope, value, class, label, policy_digest, policy_generation,
 			approval_id, created_by, created_name, created_at, expires_at, uses_allowed)
 		SELECT $2::text, a.runtime, a.agent, $3::text, $4::text, $5::text, $6::text, $7::text, $8::text, $9::text, g.generation,

@@ -23,6 +23,7 @@ func agentLifeSpecs() []spec {
 		{"agents are known by settings, owners and what they asked lately", agentsListed},
 		{"R155 a list of agents and of rules is cut to what its viewer may see", agentsViewed},
 		{"R73 a tool has one switch at a time", switchOnce},
+		{"R168 each change of settings is an event of its agent, and is pruned with its history", settingsEvents},
 	}
 }
 
@@ -340,6 +341,33 @@ func switchOnce(k *kit) {
 	k.advance(1_000)
 	_, err = k.SwitchMoney(k.ctx, k.moneySwitch("pay"), core.Guard{})
 	require.NoError(k.t, err, "the one before has expired")
+}
+
+func settingsEvents(k *kit) {
+	k.setMode("agent-1", core.ModeOnlyMoney, 0)
+	card := k.create(withAlways)
+	rule := k.makeRuleFrom(card)
+	money, err := k.SwitchMoney(k.ctx, k.moneySwitch("pay"), core.Guard{})
+	require.NoError(k.t, err)
+	k.remove(rule.ID)
+	k.remove(money.ID)
+	k.remove(money.ID) // It was: nothing changes.
+	k.setPaused("agent-1", true, 0)
+	k.resetAgent("agent-1")
+	_, _, err = k.DeleteAgent(k.ctx, end("agent-1"))
+	require.NoError(k.t, err)
+	id := core.AgentHint(ownRuntime, "agent-1")
+	changes, err := k.PolicyChanges(k.ctx, ownRuntime, "agent-1", 0)
+	require.NoError(k.t, err)
+	require.Len(k.t, changes, 8)
+	want := make([]core.EventType, len(changes))
+	for i := range want {
+		want[i] = core.EventSettings
+	}
+	k.events(id, want...)
+	k.retention()
+	k.prune(100)
+	require.Empty(k.t, k.h.Events(k.tb, id))
 }
 
 func agentRaceSpecs() []spec {

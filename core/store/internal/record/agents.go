@@ -74,14 +74,34 @@ func (s *Store) ReadAgent(ctx context.Context, runtime, agent string) (core.Agen
 	return a, nil
 }
 
-// changePolicy raises an agent's generation under the lock of its policy and leaves
-// the change in the history.
+// settingsPayload is what an event tells of a change of settings: neither people nor what
+// a rule covers (R156, R169).
+type settingsPayload struct {
+	Runtime    string          `json:"runtime"`
+	Agent      string          `json:"agent"`
+	Generation int64           `json:"generation"`
+	Kind       core.ChangeKind `json:"kind"`
+	RuleID     string          `json:"rule_id,omitempty"`
+	Before     string          `json:"before,omitempty"`
+	After      string          `json:"after,omitempty"`
+}
+
+// changePolicy raises an agent's generation under the lock of its policy, leaves the
+// change in the history and records its event.
 func (t *tx) changePolicy(c core.PolicyChange) (generation int64, err error) {
 	err = t.Returning(sqlRaiseAgent, []any{c.Runtime, c.Agent, int64(t.now)}, func(scan Row) error { return scan(&generation) })
 	if err != nil {
 		return 0, err
 	}
 	_, err = t.Exec(sqlNoteChange, c.Runtime, c.Agent, generation, string(c.Kind), c.RuleID, c.Before, c.After, c.By, c.Name, int64(t.now))
+	if err != nil {
+		return 0, err
+	}
+	body, err := encodeJSON(settingsPayload{c.Runtime, c.Agent, generation, c.Kind, c.RuleID, c.Before, c.After})
+	if err != nil {
+		return 0, fmt.Errorf("encode event: %w", err)
+	}
+	_, err = t.Exec(t.rows.InsertEvent, core.AgentHint(c.Runtime, c.Agent), generation, string(core.EventSettings), c.Runtime, "", int64(t.now), *body)
 	return generation, err
 }
 

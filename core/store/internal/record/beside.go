@@ -62,7 +62,8 @@ func told(a *core.Approval, e core.EventType) bool {
 		return true
 	case core.EventAutoGranted, core.EventGranted, core.EventRejected, core.EventExpired, core.EventCancelled:
 		return a.Revision > 1
-	case core.EventRequested, core.EventConsumed, core.EventDismissed, core.EventWaitStarted, core.EventWaitEnded:
+	case core.EventRequested, core.EventConsumed, core.EventDismissed, core.EventWaitStarted, core.EventWaitEnded,
+		core.EventSettings:
 	}
 	return false
 }

@@ -41,6 +41,8 @@ func endedLongAgo() []string {
 		`DELETE FROM rules WHERE (removed_at <> 0 AND removed_at <= ?1) OR (expires_at <> 0 AND expires_at <= ?1)
 			OR (uses_allowed <> 0 AND uses >= uses_allowed AND last_used_at <= ?1)`,
 		`DELETE FROM policy_changes WHERE created_at <= ?1`,
+		// Those of settings, which no approval takes with it (core.AgentHint).
+		`DELETE FROM events WHERE approval_id >= 'agent/' AND approval_id < 'agent0' AND created_at <= ?1`,
 		`DELETE FROM reopened WHERE created_at <= ?1`,
 		`DELETE FROM instances AS i WHERE i.registered_at <= ?1 AND i.epoch < (
 			SELECT max(n.epoch) FROM instances n WHERE n.runtime = i.runtime AND n.name = i.name)`,
