@@ -17,7 +17,7 @@ type Config struct {
 	AllowedHosts []string `koanf:"allowed_hosts"`
 	// Timezone is the IANA name of the zone in which cards show times.
 	Timezone string `koanf:"timezone"`
-	// CLIAllow lets `sayso resolve` allow; otherwise the CLI can only deny.
+	// CLIAllow lets a terminal allow and loosen; otherwise it can only deny and tighten.
 	CLIAllow bool `koanf:"cli_allow"`
 	// OpenMetrics serves /metrics without a bearer, for an address that only the
 	// operator's own network reaches.
