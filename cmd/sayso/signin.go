@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -95,24 +96,32 @@ func newLink(c *connection) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if len(code.Messengers) == 0 {
+				return errNoMessenger
+			}
 			for _, link := range code.Links {
 				fmt.Fprintf(c.env.stderr, "press Start here, as %s:\n", person.Name)
 				if err := say(c.env.stdout, link); err != nil {
 					return err
 				}
 			}
-			if len(code.Links) == 0 {
+			if len(code.Links) == 0 && slices.Contains(code.Messengers, core.SurfaceTelegram) {
 				fmt.Fprintf(c.env.stderr, "send this to the bot in a direct chat, as %s:\n", person.Name)
 				if err := say(c.env.stdout, "/start "+code.Code); err != nil {
 					return err
 				}
 			}
 			// Their clients send nothing that begins with a slash but registered commands.
-			fmt.Fprintf(c.env.stderr, "in Slack or Discord, give this command instead:\n/sayso link %s\n", code.Code)
+			if slices.ContainsFunc(code.Messengers, func(m core.Surface) bool { return m != core.SurfaceTelegram }) {
+				fmt.Fprintf(c.env.stderr, "in Slack or Discord, give this command to the bot, as %s:\n/sayso link %s\n", person.Name, code.Code)
+			}
 			return nil
 		},
 	}
 }
+
+// errNoMessenger is a deployment that nobody could link a chat account with.
+var errNoMessenger = usage("this service has no bot that could take a code: connect a messenger first (docs/messengers.md)")
 
 // errNoAdmin is a deployment whose first admin is still to come.
 var errNoAdmin = usage("there is no admin yet: open the first sign-in link, or get a new one with: sayso pair")

@@ -146,6 +146,8 @@ type Code struct {
 	Code      string      `json:"code"`
 	ExpiresAt core.Millis `json:"expires_at"`
 	Links     []string    `json:"links,omitempty" nullable:"false" doc:"For a chat account: where to press Start, one per bot that has such links."`
+	// Messengers are those whose bots take the code of a link.
+	Messengers []core.Surface `json:"messengers,omitempty" nullable:"false" doc:"For a chat account: the messengers whose bots take the code; without one, nobody does."`
 }
 
 // SignIn is the body of POST /v1/signin.

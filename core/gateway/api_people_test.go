@@ -143,11 +143,12 @@ func TestLinkCodesComeWithTheBotsLinks(t *testing.T) {
 	t.Parallel()
 	e := newEdge(t, func(_ *gateway.Config, d *gateway.Deps) {
 		d.ChatLinks = func(code string) []string { return []string{"https://t.me/bot?start=" + code} }
+		d.Messengers = []core.Surface{core.SurfaceTelegram, core.SurfaceSlack}
 	})
 	w := e.do(t, adminBearer, http.MethodPost, "/v1/people/p1/codes", `{"purpose":"link","form":"link"}`)
-	require.JSONEq(t, `{"code":"link-code","expires_at":9,"links":["https://t.me/bot?start=link-code"]}`, w.Body.String())
+	require.JSONEq(t, `{"code":"link-code","expires_at":9,"links":["https://t.me/bot?start=link-code"],"messengers":["telegram","slack"]}`, w.Body.String())
 	w = e.do(t, adminBearer, http.MethodPost, "/v1/people/p1/codes", `{"purpose":"link","form":"typed"}`)
-	require.JSONEq(t, `{"code":"link-code","expires_at":9}`, w.Body.String())
+	require.JSONEq(t, `{"code":"link-code","expires_at":9,"messengers":["telegram","slack"]}`, w.Body.String())
 }
 
 // Where a public address is configured, a code for the page comes with the link

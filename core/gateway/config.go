@@ -147,6 +147,8 @@ type Deps struct {
 	// ChatLinks are the messengers' own links that present a linking code to a bot
 	// ("https://t.me/bot?start=..."); nil when no messenger has them.
 	ChatLinks func(code string) []string
+	// Messengers are those with a bot of this deployment, each once; may be empty.
+	Messengers []core.Surface
 	// Ready says what keeps this replica from serving; nil when nothing does.
 	Ready func(ctx context.Context) error
 	// Doctor examines the accounts; nil where there is nothing to examine.

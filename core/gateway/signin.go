@@ -88,6 +88,9 @@ func (g *Gateway) issueCode(ctx context.Context, in *issueCodeInput) (*output[ap
 		return nil, g.fail(ctx, err)
 	}
 	out := api.Code{Code: code.Code.Reveal(), ExpiresAt: code.ExpiresAt}
+	if in.Body.Purpose == core.CodeLink {
+		out.Messengers = g.deps.Messengers
+	}
 	if in.Body.Form == string(people.FormLink) {
 		out.Links = g.codeLinks(in.Body.Purpose, out.Code)
 	}

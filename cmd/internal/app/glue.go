@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/saysohq/sayso/channels/telegram"
@@ -33,6 +34,16 @@ func (p *parts) chatLinks(code string) []string {
 		}
 	}
 	return links
+}
+
+// messengers are those that the deployment has bots of, each once, in a fixed order.
+func (p *parts) messengers() []core.Surface {
+	var all []core.Surface
+	for _, c := range p.channels {
+		all = append(all, c.Ref().Channel)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // ready does what a start must leave behind before it says that it is ready: the
