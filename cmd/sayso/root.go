@@ -60,7 +60,7 @@ func newRoot(env environment) *cobra.Command {
 	root.AddCommand(
 		newServe(c), newReady(c), newMigrate(c), newBackup(c), newRestore(c), newPair(c), newPeople(c), newToken(c), newLink(c),
 		newAsk(c), newRun(c), newWait(c), newGet(c), newCancel(c),
-		newList(c), newResolve(c), newAgents(c), newRules(c), newReopen(c), newUpdates(c), newDismiss(c), newAskAgain(c), newLogin(c), newBench(c), newDoctor(c),
+		newList(c), newResolve(c), newAgents(c), newRules(c), newReopen(c), newUpdates(c), newDismiss(c), newAskAgain(c), newLogin(c), newBench(c), newDoctor(c), newPolicy(c),
 	)
 	return root
 }

@@ -102,11 +102,7 @@ func (s *Service) askedBefore(ctx context.Context, draft core.Approval, fault er
 
 // evaluateAndCreate is one attempt under one generation of the rules.
 func (s *Service) evaluateAndCreate(ctx context.Context, ask *Ask, draft core.Approval, detail core.Detail) (Asked, error) {
-	verdict, err := s.deps.Evaluator.Evaluate(ctx, policy.Request{
-		Runtime: draft.Runtime, Agent: draft.Agent, Kind: draft.Kind, Type: ask.Operation.Type,
-		Tool: ask.Operation.Tool, Operation: ask.Operation.Name, Arguments: ask.Operation.Arguments,
-		Continuation: draft.Continuation, ActionHash: draft.ActionHash, Instance: draft.Instance, Epoch: draft.Epoch,
-	})
+	verdict, err := s.deps.Evaluator.Evaluate(ctx, judged(ask, &draft))
 	if err != nil { // An unreadable policy asks (R59); it never decides and never refuses.
 		s.deps.Logger.LogAttrs(ctx, slog.LevelWarn, "policy could not be evaluated: asking", slog.Any("error", err))
 		verdict = policy.Verdict{

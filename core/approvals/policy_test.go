@@ -15,9 +15,15 @@ import (
 	"github.com/saysohq/sayso/core/policy/world"
 )
 
+// evaluating is a kit whose evaluation can be asked why.
+type evaluating struct {
+	*kit
+	explainer *policy.Evaluator
+}
+
 // evaluated is the kit with a real evaluation over its store: mail is "send", and a
 // rule about it is for one recipient.
-func evaluated(t *testing.T) *kit {
+func evaluated(t *testing.T) *evaluating {
 	t.Helper()
 	k := newKit(t)
 	p, err := policy.New(policy.Layers{Operator: []policy.Table{{
@@ -33,13 +39,14 @@ func evaluated(t *testing.T) *kit {
 	_, err = held.Reload(func() (*policy.Policy, error) { return p, nil })
 	require.NoError(t, err)
 	around := world.New(k.store, func(_ context.Context, found []policy.Finding) { require.Empty(t, found) })
+	evaluator := policy.NewEvaluator(&held, around, func(_ context.Context, err error) { require.NoError(t, err) })
 	k.service = approvals.New(approvals.Config{}, approvals.Deps{
 		Store: k.faults, Owners: k.store, People: k.store, Describer: k.shows,
-		Evaluator: policy.NewEvaluator(&held, around, func(_ context.Context, err error) { require.NoError(t, err) }),
+		Evaluator: evaluator,
 		Planner:   k.planner, Publisher: k.bus, Hints: k.bus, Observer: k.seen,
 		Logger: slog.New(slog.DiscardHandler), NewID: func() string { return uuid.Must(uuid.NewV7()).String() },
 	})
-	return k
+	return &evaluating{k, evaluator}
 }
 
 func (k *kit) rules() []core.Rule {
@@ -185,4 +192,36 @@ func TestReadingLeavesNoRecord(t *testing.T) {
 	require.Empty(t, page.Approvals)
 	_, err = k.service.Ask(t.Context(), core.Caller{Token: &core.Token{Runtime: "agents", Scopes: []core.Scope{core.ScopeRead}}}, question())
 	require.ErrorIs(t, err, core.ErrForbidden, "nobody reads the verdict without the right to ask")
+}
+
+// An explanation is of the very request that asking would have made, declines of the
+// action included, and asks nobody.
+func TestExplain(t *testing.T) {
+	t.Parallel()
+	k := evaluated(t)
+	by := k.explainer
+	x, err := k.service.Explain(t.Context(), by, "agents", question())
+	require.NoError(t, err)
+	require.Equal(t, policy.Ask, x.Answer)
+	require.Equal(t, core.ClassSend, x.Class)
+	require.Empty(t, k.rules())
+	page, err := k.store.List(t.Context(), core.ListQuery{})
+	require.NoError(t, err)
+	require.Empty(t, page.Approvals)
+
+	declined := k.ask()
+	require.Equal(t, x.AlwaysOffer, declined.AlwaysOffer)
+	k.resolve(k.answer(&declined, core.DecisionDeny))
+	x, err = k.service.Explain(t.Context(), by, "agents", question())
+	require.NoError(t, err)
+	require.Equal(t, policy.Deny, x.Answer)
+	require.Equal(t, declined.ID, x.StickyOf)
+	x, err = k.service.Explain(t.Context(), by, "other", question())
+	require.NoError(t, err)
+	require.Equal(t, policy.Ask, x.Answer, "another runtime's decline is not its own")
+
+	_, err = k.service.Explain(t.Context(), by, "No Such", question())
+	require.ErrorIs(t, err, core.ErrInvalid)
+	_, err = k.service.Explain(t.Context(), by, "agents", approvals.Ask{})
+	require.ErrorIs(t, err, core.ErrInvalid)
 }

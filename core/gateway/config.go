@@ -128,7 +128,7 @@ type Timeouts struct {
 	Drain      time.Duration // After the stop, for requests under way; default 10 s.
 }
 
-// Deps are the services behind the edge. Metrics, ChatLinks and Doctor may be nil;
+// Deps are the services behind the edge. Metrics, ChatLinks, Doctor and Policy may be nil;
 // everything else is required.
 type Deps struct {
 	Approvals     Service
@@ -153,6 +153,8 @@ type Deps struct {
 	Ready func(ctx context.Context) error
 	// Doctor examines the accounts; nil where there is nothing to examine.
 	Doctor Doctor
+	// Policy explains calls and tells of the tables in force; nil where there is none.
+	Policy Policy
 	// Metrics is mounted at /metrics when it is not nil.
 	Metrics http.Handler
 	Logger  *slog.Logger

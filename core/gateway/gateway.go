@@ -56,6 +56,7 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 	g.registerSettings()
 	g.registerSignIn()
 	g.registerDoctor()
+	g.registerPolicy()
 	g.registerHealth()
 	g.finishSpec()
 	return g, nil

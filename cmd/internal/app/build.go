@@ -213,7 +213,7 @@ func (b *builder) buildEdge(ctx context.Context, p *parts, ring *keyring.Ring) e
 	}, gateway.Deps{
 		Approvals: p.service, Ledger: b.store.ledger, People: p.people, Settings: p.settings, Authenticator: p.people, Clock: b.store,
 		Views: views, AgentText: presentation.AgentText, RefusalText: presentation.RefusalText, UpdateText: presentation.UpdateText, Ready: b.ready(p),
-		ChatLinks: p.chatLinks, Messengers: p.messengers(), Doctor: b.doctor(p),
+		ChatLinks: p.chatLinks, Messengers: p.messengers(), Doctor: b.doctor(p), Policy: p.policyDesk(),
 		Metrics: promhttp.HandlerFor(b.registry, promhttp.HandlerOpts{}),
 		Logger:  b.Logger.With("part", "http"), Now: b.Now,
 	})

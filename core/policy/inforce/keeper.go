@@ -93,6 +93,15 @@ func (k *Keeper) Look() {
 	}
 }
 
+// LookNow looks at the files and at what is in force, and waits for it. What goes wrong
+// stands in Status.
+func (k *Keeper) LookNow(ctx context.Context) Status {
+	k.looking.Lock()
+	defer k.looking.Unlock()
+	k.look(ctx)
+	return k.Status()
+}
+
 // Current implements policy.Source.
 func (k *Keeper) Current() *policy.Policy { return k.holder.Current() }
 

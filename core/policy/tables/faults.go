@@ -45,6 +45,24 @@ func (e *SyntaxError) Error() string {
 // Unwrap makes errors.Is(err, ErrInvalid) true.
 func (e *SyntaxError) Unwrap() error { return core.ErrInvalid }
 
+// fileError is a *SyntaxError of one of several files, a fault on each line.
+type fileError struct {
+	name   string
+	syntax *SyntaxError
+}
+
+// Error implements error.
+func (e *fileError) Error() string {
+	all := make([]string, len(e.syntax.Faults))
+	for i, f := range e.syntax.Faults {
+		all[i] = e.name + ": " + f.String()
+	}
+	return strings.Join(all, "\n")
+}
+
+// Unwrap returns the *SyntaxError.
+func (e *fileError) Unwrap() error { return e.syntax }
+
 // CompileError is tables of the right form that say something wrong: an unknown scope,
 // a contradiction, something less strict that does not say so. It unwraps to the
 // *policy.InvalidError, an ErrInvalid.

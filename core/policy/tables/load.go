@@ -134,6 +134,9 @@ func parse[T any](s *source, from func([]byte) (T, error)) (T, error) {
 		return none, fmt.Errorf("%s: %w", s.name, s.err)
 	}
 	t, err := from(s.text)
+	if syntax, ok := errors.AsType[*SyntaxError](err); ok {
+		return none, &fileError{s.name, syntax}
+	}
 	if err != nil {
 		return none, fmt.Errorf("%s: %w", s.name, err)
 	}
