@@ -59,6 +59,7 @@ func (p *Pages) showApproval(w http.ResponseWriter, r *http.Request, c core.Call
 	if v.Notes, err = p.notesOf(r.Context(), c, &a, now); err != nil {
 		return err
 	}
+	v.Version += "." + strconv.Itoa(len(v.Notes))
 	v.Notice, v.Unclear = as.notice, as.unclear
 	if as.unclear {
 		v.Decide = nil

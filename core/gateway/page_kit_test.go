@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -41,6 +42,7 @@ type site struct {
 	service *approvals.Service
 	people  *people.Service
 	rules   *settings.Service
+	broken  *settingsFaults // The same, as the page has it.
 	store   *sqlite.Store
 	cfg     gateway.PageConfig // As served.
 	views   *gateway.Views
@@ -129,6 +131,7 @@ func newSite(t *testing.T, o siteOptions) *site {
 		Agents: store, Lives: store, Rules: store, Declines: store, Approvals: store, Owners: store, Clock: store, Publisher: bus, Text: text,
 		NewID: func() string { return uuid.Must(uuid.NewV7()).String() }, Logger: discard,
 	})
+	s.broken = &settingsFaults{Service: s.rules}
 	s.faults = &pageFaults{Service: s.service}
 	s.agent = core.Caller{Token: &core.Token{Runtime: "agents", Scopes: []core.Scope{core.ScopeRequest, core.ScopeRead}}}
 	s.serve(o, discard)
@@ -170,7 +173,7 @@ func (s *site) serve(o siteOptions, log *slog.Logger) {
 	s.cfg = gateway.PageConfig{Links: g.Links(), Deployment: deployment.ID, Secure: o.secure, CheckEvery: o.check}
 	pages, err := gateway.NewPages(s.cfg, gateway.PageDeps{
 		Approvals: s.faults, Authenticator: s.people, SignIns: s.people, NoAdmin: s.store.BootstrapOpen,
-		Outcomes: s.service, Agents: s.rules, Pauses: s.rules, Rules: s.rules, Declines: s.rules, Sticky: func() time.Duration { return 10 * time.Minute },
+		Outcomes: s.service, Agents: s.broken, Pauses: s.broken, Rules: s.broken, Declines: s.rules, Sticky: func() time.Duration { return 10 * time.Minute },
 		Name: func(context.Context, string) string { return "Rita" }, Clock: s.store, Views: s.views, Forms: forms,
 		Renderer: renderer, Logger: log, Now: time.Now, Stopping: g.Stopping(),
 	})
@@ -392,3 +395,45 @@ type unobserved struct{}
 
 func (unobserved) Requested(*core.Approval, int) {}
 func (unobserved) Raced(string)                  {}
+
+// settingsFaults loses what is set for agents, or its answers, on request.
+type settingsFaults struct {
+	*settings.Service
+	reads  atomic.Pointer[error]
+	writes atomic.Pointer[error]
+}
+
+func lost(fault *atomic.Pointer[error]) error {
+	if err := fault.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+func (f *settingsFaults) Agent(ctx context.Context, c core.Caller, runtime, agent string) (settings.AgentView, error) {
+	if err := lost(&f.reads); err != nil {
+		return settings.AgentView{}, err
+	}
+	return f.Service.Agent(ctx, c, runtime, agent)
+}
+
+func (f *settingsFaults) Rules(ctx context.Context, c core.Caller, q core.RuleQuery) ([]settings.RuleView, error) {
+	if err := lost(&f.reads); err != nil {
+		return nil, err
+	}
+	return f.Service.Rules(ctx, c, q)
+}
+
+func (f *settingsFaults) SetMode(ctx context.Context, c core.Caller, in settings.ModeChange) (settings.AgentView, error) {
+	if err := lost(&f.writes); err != nil {
+		return settings.AgentView{}, err
+	}
+	return f.Service.SetMode(ctx, c, in)
+}
+
+func (f *settingsFaults) RemoveRule(ctx context.Context, c core.Caller, id string) (settings.RuleView, error) {
+	if err := lost(&f.writes); err != nil {
+		return settings.RuleView{}, err
+	}
+	return f.Service.RemoveRule(ctx, c, id)
+}

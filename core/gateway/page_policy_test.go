@@ -484,3 +484,33 @@ func TestPage_ManyRules(t *testing.T) {
 	require.Contains(t, one.body, "Show all agents")
 	require.Equal(t, http.StatusNotFound, s.admin.get("/rules?runtime=%00&name=x").status)
 }
+
+// R186, R215: what cannot be read is said to be so, and nothing is shown in its place;
+// a press whose fate is not known is not said to have failed.
+func TestPage_SettingsThatCannotBeReached(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, siteOptions{})
+	a, _ := s.allowAlways(s.admin)
+	agent, rules := s.admin.get(agentPath("books")), s.admin.get("/rules")
+
+	unknown := core.ErrOutcomeUnknown
+	s.broken.writes.Store(&unknown)
+	for _, p := range []press{agent.press(t, "/agent/mode").with("mode", core.ModeOnlyMoney), rules.press(t, "/remove")} {
+		res := s.admin.press(p)
+		require.Equal(t, http.StatusServiceUnavailable, res.status)
+		require.Equal(t, "error", res.state())
+		require.Contains(t, res.body, "It is not known whether what you sent was recorded")
+	}
+	s.broken.writes.Store(nil)
+
+	gone := core.ErrUnavailable
+	s.broken.reads.Store(&gone)
+	for _, path := range []string{agentPath("books"), "/rules", pathOf(&a)} {
+		res := s.admin.get(path)
+		require.Equal(t, http.StatusServiceUnavailable, res.status, path)
+		require.Equal(t, "error", res.state(), path)
+		require.NotContains(t, res.body, "messages to team@example.com", path)
+	}
+	s.broken.reads.Store(nil)
+	require.Equal(t, "agent", s.admin.get(agentPath("books")).state())
+}
