@@ -285,3 +285,12 @@ func TestStickyDeclineK34(t *testing.T) {
 	require.Equal(t, policy.Ask, policy.Evaluate(compiled(t, policy.Table{StickyDecline: &off}), call("deploy", `{}`), in).Answer)
 	require.Equal(t, policy.DefaultStickyWindow, bare(t, policy.Table{}).StickyWindow())
 }
+
+// R63: a browser is judged step by step: going to an address reaches out, and looking at
+// what is there does not.
+func TestBrowserR63(t *testing.T) {
+	t.Parallel()
+	p := compiled(t, policy.Table{Servers: []policy.Server{{Name: "web", Like: "playwright"}}})
+	require.Equal(t, policy.Ask, policy.Evaluate(p, call("mcp__web__browser_navigate", `{"url":"https://example.com"}`), inputs()).Answer)
+	require.Equal(t, policy.Allow, policy.Evaluate(p, call("mcp__web__browser_snapshot", `{}`), inputs()).Answer)
+}
