@@ -91,8 +91,11 @@ func build(ctx context.Context, o Options, store *storage) (*parts, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := b.registry.Register(newBacklog(store, o.Now, o.Logger.With("part", "metrics"))); err != nil {
-		return nil, fmt.Errorf("register metrics: %w", err)
+	metrics := o.Logger.With("part", "metrics")
+	for _, g := range []*backlog{newBacklog(store, o.Now, metrics), newCallbackBacklog(store, o.Now, metrics)} {
+		if err := b.registry.Register(g); err != nil {
+			return nil, fmt.Errorf("register metrics: %w", err)
+		}
 	}
 	if err := b.buildPolicy(ctx, p); err != nil {
 		return nil, err

@@ -44,6 +44,7 @@ func endedLongAgo() []string {
 		// Those of settings, which no approval takes with it (core.AgentHint).
 		`DELETE FROM events WHERE approval_id >= 'agent/' AND approval_id < 'agent0' AND created_at <= ?1`,
 		`DELETE FROM reopened WHERE created_at <= ?1`,
+		`DELETE FROM listeners WHERE heard_at <= ?1`,
 		`DELETE FROM instances AS i WHERE i.registered_at <= ?1 AND i.epoch < (
 			SELECT max(n.epoch) FROM instances n WHERE n.runtime = i.runtime AND n.name = i.name)`,
 		`DELETE FROM runs WHERE (runtime, id) IN (SELECT r.runtime, r.id FROM runs r
