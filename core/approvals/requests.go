@@ -77,8 +77,12 @@ type Resolve struct {
 	DecisionKey   string
 	DeliveryID    string
 	Shown         Shown
-	Adopt         *core.Adopt
-	AnswerDelay   core.Millis // As in core.Decide.
+	// ShownOf establishes what had been shown for surfaces that need the record to tell,
+	// so that it is read once; nil takes Shown. It is called for whoever may see the
+	// record, before all other checks, and its error is that of Resolve.
+	ShownOf     func(a *core.Approval) (Shown, error)
+	Adopt       *core.Adopt
+	AnswerDelay core.Millis // As in core.Decide.
 }
 
 // Resolved is the answer to Resolve: always with the record as it is.

@@ -39,6 +39,11 @@ func (s *Service) Resolve(ctx context.Context, r Resolve) (Resolved, error) {
 	if err != nil {
 		return Resolved{}, err
 	}
+	if r.ShownOf != nil {
+		if r.Shown, err = r.ShownOf(&a); err != nil {
+			return Resolved{}, err
+		}
+	}
 	if err := s.mayDecide(ctx, r.Caller, &a); err != nil {
 		return Resolved{}, err
 	}

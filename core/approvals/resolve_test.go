@@ -129,6 +129,28 @@ func TestLongAction(t *testing.T) {
 	require.True(t, res.Approval.PartialView)
 }
 
+// What had been shown is established from the record as it was read, for whoever may
+// see it, and a refusal there is the answer.
+func TestShownIsEstablishedFromTheRecord(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	a := k.ask()
+	r := k.answer(&a, core.DecisionAllowOnce)
+	r.Shown, r.ShownOf = approvals.Shown{}, func(*core.Approval) (approvals.Shown, error) { return approvals.Shown{}, core.ErrForbidden }
+	_, err := k.service.Resolve(t.Context(), r)
+	require.ErrorIs(t, err, core.ErrForbidden)
+	mine := r.Caller
+	r.Caller = k.person("sam", core.RoleReviewer)
+	_, err = k.service.Resolve(t.Context(), r)
+	require.ErrorIs(t, err, core.ErrNotFound, "a stranger is not even asked")
+	r.Caller = mine
+	r.ShownOf = func(is *core.Approval) (approvals.Shown, error) {
+		require.Equal(t, a.ID, is.ID)
+		return approvals.Shown{Complete: true, ActionHash: is.ActionHash}, nil
+	}
+	require.True(t, k.resolve(r).Applied)
+}
+
 // TestDeadline (R28, conformance 16): exactly at the deadline it is too late, and
 // the record says so from then on.
 func TestDeadline(t *testing.T) {

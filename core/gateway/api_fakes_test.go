@@ -84,8 +84,17 @@ func (f *fakeService) List(_ context.Context, c core.Caller, q core.ListQuery) (
 	return f.list(c, q)
 }
 
-func (f *fakeService) Resolve(_ context.Context, r approvals.Resolve) (approvals.Resolved, error) {
+func (f *fakeService) Resolve(ctx context.Context, r approvals.Resolve) (approvals.Resolved, error) {
 	f.called(f.resolve != nil)
+	if r.ShownOf != nil {
+		a, err := f.Get(ctx, r.Caller, r.Lookup)
+		if err == nil {
+			r.Shown, err = r.ShownOf(&a)
+		}
+		if err != nil {
+			return approvals.Resolved{}, err
+		}
+	}
 	return f.resolve(r)
 }
 

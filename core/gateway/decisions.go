@@ -40,14 +40,10 @@ func (g *Gateway) resolve(ctx context.Context, in *resolveInput) (*output[api.Re
 		return nil, g.fail(ctx, err)
 	}
 	b := &in.Body
-	shown, err := g.shown(ctx, c, l, b)
-	if err != nil {
-		return nil, g.fail(ctx, err)
-	}
 	r, err := g.deps.Approvals.Resolve(ctx, approvals.Resolve{
 		Caller: c, Lookup: l, Kind: b.Kind, Decision: b.Decision,
 		OperationID: b.OperationID, ArgumentsHash: b.ArgumentsHash,
-		Note: b.Note, DecisionKey: b.DecisionKey, Shown: shown,
+		Note: b.Note, DecisionKey: b.DecisionKey, ShownOf: g.shown(c, b),
 	})
 	return g.resolved(ctx, c, r, err)
 }
@@ -57,28 +53,26 @@ func (g *Gateway) resolve(ctx context.Context, in *resolveInput) (*output[api.Re
 // that the detail was served with proves more (K29). The view never stands in for
 // the hash: a decision names the action that it is about (R99). A denial needs
 // neither, and whom the service refuses anyway learns nothing here.
-func (g *Gateway) shown(ctx context.Context, c core.Caller, l core.Lookup, b *api.Resolve) (approvals.Shown, error) {
+func (g *Gateway) shown(c core.Caller, b *api.Resolve) func(a *core.Approval) (approvals.Shown, error) {
 	if c.Person == nil || !b.Decision.Allows() {
-		return approvals.Shown{}, nil
+		return nil
 	}
-	a, err := g.deps.Approvals.Get(ctx, c, l)
-	if err != nil {
-		return approvals.Shown{}, err
+	return func(a *core.Approval) (approvals.Shown, error) {
+		if c.Surface == core.SurfaceCLI && !g.cfg.CLIAllow { // Only who may see it learns that.
+			return approvals.Shown{}, core.ErrForbidden
+		}
+		if b.View == "" {
+			return approvals.Shown{Complete: !a.Presentation.Truncated}, nil
+		}
+		complete, ok := g.deps.Views.Verify(b.View, a.ID, a.CardRevision, a.ActionHash, c.Session)
+		switch {
+		case !ok || c.Session == "":
+			return approvals.Shown{Complete: !a.Presentation.Truncated}, nil
+		case complete:
+			return approvals.Shown{Complete: true}, nil
+		}
+		return approvals.Shown{PartialView: b.PartialView}, nil
 	}
-	if c.Surface == core.SurfaceCLI && !g.cfg.CLIAllow { // After Get: only who may see it learns that.
-		return approvals.Shown{}, core.ErrForbidden
-	}
-	if b.View == "" {
-		return approvals.Shown{Complete: !a.Presentation.Truncated}, nil
-	}
-	complete, ok := g.deps.Views.Verify(b.View, a.ID, a.CardRevision, a.ActionHash, c.Session)
-	switch {
-	case !ok || c.Session == "":
-		return approvals.Shown{Complete: !a.Presentation.Truncated}, nil
-	case complete:
-		return approvals.Shown{Complete: true}, nil
-	}
-	return approvals.Shown{PartialView: b.PartialView}, nil
 }
 
 // resolved is the answer of everything that ends an approval. The record comes
@@ -87,11 +81,20 @@ func (g *Gateway) resolved(ctx context.Context, c core.Caller, r approvals.Resol
 	if err != nil {
 		return nil, g.failWith(ctx, c, err, r.Approval)
 	}
-	p, err := g.full(ctx, c, &r.Approval)
+	p, err := g.projectResolved(ctx, c, &r)
 	if err != nil {
 		return nil, g.fail(ctx, err)
 	}
 	return respond(api.Resolved{Applied: r.Applied, Idempotent: r.Idempotent, Approval: p}), nil
+}
+
+// projectResolved is full for a record that has just been written or found. What this
+// call has written carries the time: the clock need not be asked again.
+func (g *Gateway) projectResolved(ctx context.Context, c core.Caller, r *approvals.Resolved) (api.Approval, error) {
+	if r.Applied {
+		return g.fullAt(ctx, c, &r.Approval, r.Approval.UpdatedAt), nil
+	}
+	return g.full(ctx, c, &r.Approval)
 }
 
 func (g *Gateway) cancel(ctx context.Context, in *idInput) (*output[api.Resolved], error) {

@@ -85,19 +85,23 @@ func audit(a *core.Approval) *api.Audit {
 	}
 }
 
-// full is the projection of one record with the summary of its cards. Without the
-// summary the answer is still true, so a ledger that cannot be read costs that
-// part only.
+// full is the projection of one record with the summary of its cards.
 func (g *Gateway) full(ctx context.Context, c core.Caller, a *core.Approval) (api.Approval, error) {
 	now, err := g.deps.Clock.Now(ctx)
 	if err != nil {
 		return api.Approval{}, err
 	}
+	return g.fullAt(ctx, c, a, now), nil
+}
+
+// fullAt is full at a time that is known. Without the summary the answer is still
+// true, so a ledger that cannot be read costs that part only.
+func (g *Gateway) fullAt(ctx context.Context, c core.Caller, a *core.Approval, now core.Millis) api.Approval {
 	p := g.project(c, a, now)
 	rows, err := g.deps.Ledger.DeliveriesOf(ctx, a.ID)
 	if err != nil {
 		g.deps.Logger.LogAttrs(ctx, slog.LevelWarn, "read deliveries", slog.String("approval", a.ID), slog.Any("error", err))
-		return p, nil
+		return p
 	}
 	for i := range rows {
 		d := &rows[i]
@@ -106,7 +110,7 @@ func (g *Gateway) full(ctx context.Context, c core.Caller, a *core.Approval) (ap
 			Current: d.ShownRevision > 0 && d.ShownRevision >= a.CardRevision,
 		})
 	}
-	return p, nil
+	return p
 }
 
 // answer is the projection with its verdict and, for the runtime, the text for the

@@ -142,6 +142,39 @@ func TestTheDeadlineIsReadAfterTheWait(t *testing.T) {
 	}
 }
 
+// The person is locked before the approval: who waits for a change of a person holds up
+// nobody else's answer, and knows of the change afterwards.
+func TestThePersonIsLockedFirst(t *testing.T) {
+	t.Parallel()
+	s := opened(t)
+	p, err := s.AddPrincipal(t.Context(), core.Principal{ID: "bob", Name: "Bob", Role: core.RoleAdmin})
+	require.NoError(t, err)
+	made, err := s.Create(t.Context(), draft(1))
+	require.NoError(t, err)
+	holder, err := s.pool.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = holder.Exec(t.Context(), `UPDATE principals SET disabled = true, revision = revision + 1 WHERE id = $1`, p.ID)
+	require.NoError(t, err)
+	d := denial(made.Approval.ID, p.ID)
+	d.Seen, d.Guard = &made.Approval, core.Guard{PersonID: p.ID, PersonRevision: p.Revision}
+	refused := make(chan error, 1)
+	go func() {
+		_, err := s.Decide(context.Background(), d)
+		refused <- err
+	}()
+	for !waiting(t, s) {
+		continue // A real server: there is no signal to wait for.
+	}
+	tag, err := s.pool.Exec(t.Context(), `SELECT 1 FROM approvals WHERE id = $1 FOR UPDATE NOWAIT`, made.Approval.ID)
+	require.NoError(t, err)
+	require.Equal(t, int64(1), tag.RowsAffected(), "the approval is not held meanwhile")
+	require.NoError(t, holder.Commit(t.Context()))
+	require.ErrorIs(t, <-refused, core.ErrNotFound)
+	now, err := s.Approval(t.Context(), core.Lookup{ID: made.Approval.ID})
+	require.NoError(t, err)
+	require.Equal(t, core.StatusPending, now.Status)
+}
+
 // Of two transactions in a deadlock the server ends one; the store repeats it.
 func TestADeadlockIsRepeated(t *testing.T) {
 	t.Parallel()
