@@ -77,6 +77,7 @@ var measures = [...]measure{
 	{"http", (*bench).http},
 	{"start", (*bench).start},
 	{"privacy", (*bench).privacy},
+	{"policy", (*bench).policy},
 	{"waiters", (*bench).waiters},
 	{"streams", (*bench).streams},
 	{"clicks", (*bench).clicks},
