@@ -40,8 +40,9 @@ func (c *chat) everything(on core.Surface) []fakes.Message {
 		return c.bot.Messages()
 	case core.SurfaceSlack:
 		return c.slack.Messages()
+	default:
+		return append(c.discord.Messages(), c.discord.Private()...)
 	}
-	return append(c.discord.Messages(), c.discord.Private()...)
 }
 
 // sees waits for the newest message on a platform that holds all of these texts and has
