@@ -273,7 +273,7 @@ type Run struct {
 
 // Hint says "look again": it carries no facts and may be dropped or repeated.
 type Hint struct {
-	ApprovalID string // Or "lease/" and the name of a lease that was given up, or an AgentHint.
+	ApprovalID string // Or "lease/" and the name of a lease that was given up, an AgentHint, or "policy/tables".
 	Revision   int64
 	Deliveries bool // Deliveries of this approval may be due.
 }

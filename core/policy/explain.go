@@ -145,6 +145,8 @@ func (e *evaluation) changeOfClass() string {
 	switch {
 	case e.j.source == SourceOrganisation:
 		return "only the organisation's own policy changes this"
+	case e.p.forced(e.r.Runtime):
+		return "an operator's table can only make it stricter here; the rest is the organisation's own policy"
 	case !e.j.listed:
 		return "list the tool in the operator's table with what it does"
 	}

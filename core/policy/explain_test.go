@@ -120,3 +120,21 @@ func TestTrailIsBounded(t *testing.T) {
 		require.Empty(t, s.Change)
 	}
 }
+
+// Where the organisation makes calls ask, an operator who is told to list the tool would
+// do so in vain.
+func TestExplainUnderAForce(t *testing.T) {
+	t.Parallel()
+	p := build(t, policy.Layers{
+		Starter: starter(t), Operator: []policy.Table{{Tools: []policy.Tool{{Names: []string{"note_it"}, Class: core.ClassWrite}}}},
+		Organisation: policy.Organisation{Ask: []policy.Force{{Runtimes: []string{"ci"}, From: core.ClassMoney}}},
+	})
+	x := policy.Explain(p, call("note_it", `{}`), inputs())
+	require.Equal(t, core.ClassSend, x.Class, "it is unlisted there")
+	require.Contains(t, x.Steps[0].Change, "only make it stricter")
+	elsewhere := call("note_it", `{}`)
+	elsewhere.Runtime = "laptop"
+	x = policy.Explain(p, elsewhere, inputs())
+	require.Equal(t, core.ClassWrite, x.Class)
+	require.NotContains(t, x.Steps[0].Change, "only make it stricter")
+}

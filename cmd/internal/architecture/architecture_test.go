@@ -158,8 +158,8 @@ var rules = []rule{
 		},
 	},
 	{
-		"what one replica does at a time knows no store and no bus, only their ports",
-		func(p string) bool { return p == "core/leases" || p == "core/events" },
+		"what replicas do one at a time, and agree on, knows no store and no bus, only their ports",
+		func(p string) bool { return p == "core/leases" || p == "core/events" || p == "core/policy/inforce" },
 		func(_ graph, p pkg) string {
 			return first(p.Imports, func(d string) bool { return under(local(d), "core/store") || under(local(d), "core/bus") })
 		},
