@@ -39,12 +39,16 @@ func run(ctx context.Context, args []string, out, complaints io.Writer) error {
 	f.IntVar(&o.Count, "count", 2000, "questions for each fault")
 	f.IntVar(&o.Kills, "kills", 200, "how often a replica is killed")
 	f.Uint64Var(&o.Seed, "seed", uint64(time.Now().UnixNano())%seeds, "of what is left to chance")
-	f.IntVar(&o.Beside, "beside", 0, "how many faults happen at once, each to a fleet of its own; 0 takes one and a half for each processor")
+	f.IntVar(&o.Beside, "beside", 0, "how many faults happen at once, each to a fleet of its own; 0 takes one for each processor")
+	prove := f.Bool("prove", false, "break a promise of the product on purpose, again and again, and see that it is noticed")
 	limit := f.Duration("limit", 45*time.Minute, "the longest that all of it may take")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, *limit)
 	defer cancel()
+	if *prove {
+		return faults.Prove(ctx, o)
+	}
 	return faults.Run(ctx, o)
 }

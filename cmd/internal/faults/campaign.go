@@ -82,6 +82,30 @@ func (c *campaign) during(ctx context.Context, least, most time.Duration) bool {
 	return pause(ctx, least+time.Duration(c.random.Int64N(int64(most-least)+1))) == nil
 }
 
+// breath is how many questions find their end between two times of a fault, or else how
+// long is waited for them: where they found none, a slow machine would be told apart from
+// a fast one, and not a fleet that goes on from one that does not.
+const (
+	breath      = 10
+	breathLimit = 15 * time.Second
+)
+
+// breathe waits until some questions have found their end; false when all stories have.
+func (c *campaign) breathe(ctx context.Context) bool {
+	limit := time.NewTimer(breathLimit)
+	defer limit.Stop()
+	for before := c.done.Load(); c.done.Load() < before+breath; {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-limit.C:
+			return true
+		case <-time.After(pollEvery): // What is waited for is done by real processes.
+		}
+	}
+	return true
+}
+
 // live lets the stories begin evenly over a time while the fault happens. The fault's
 // context ends with the last story.
 func (c *campaign) live(ctx context.Context) error {

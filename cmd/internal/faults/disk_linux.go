@@ -39,7 +39,7 @@ func smallDisk(_ context.Context, c *campaign) (needs, error) {
 func filled(ctx context.Context, c *campaign) error {
 	folder := c.town.needs.databaseDir
 	filler := filepath.Join(folder, "filler")
-	for c.during(ctx, time.Second, 3*time.Second) {
+	for c.during(ctx, time.Second, 3*time.Second) && c.breathe(ctx) {
 		if err := fill(folder, filler); err != nil {
 			return errors.Join(err, os.Remove(filler))
 		}

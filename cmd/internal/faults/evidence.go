@@ -41,7 +41,7 @@ const (
 // could be wrong.
 const shownCards = "cards edited to the truth"
 
-func everyFault() []evidence { return []evidence{{shownCards, 300, true}} }
+func everyFault() []evidence { return []evidence{{shownCards, 50, true}} }
 
 // evidence is what a fault has to show.
 func (f *fault) evidence() []evidence { return slices.Concat(f.shows, everyFault()) }
@@ -75,6 +75,8 @@ func (c *campaign) met(lines func(r *replica) *line, what ...met) {
 func toDatabase(r *replica) *line { return r.database }
 func toRedis(r *replica) *line    { return r.redis }
 
+const noEvidence = "the fault did not happen as it should: "
+
 // convict reports evidence that is missing.
 func (c *campaign) convict() {
 	for _, e := range c.fault.evidence() {
@@ -83,7 +85,7 @@ func (c *campaign) convict() {
 		times := c.happened[e.what]
 		c.mu.Unlock()
 		if times < least {
-			c.wrong("the fault did not happen as it should: %s: %d, and not %d at least", e.what, times, least)
+			c.wrong(noEvidence+"%s: %d, and not %d at least", e.what, times, least)
 		}
 	}
 }

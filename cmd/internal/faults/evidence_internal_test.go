@@ -5,6 +5,8 @@ package faults
 import (
 	"bytes"
 	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -23,7 +25,7 @@ func shaped(count int, happened map[string]int) *campaign {
 // A campaign whose fault did not happen proves nothing: it is a failed one.
 func TestEvidenceIsDemanded(t *testing.T) {
 	t.Parallel()
-	enough := map[string]int{"thing broken": 20, "others seen": 20, shownCards: 300}
+	enough := map[string]int{"thing broken": 20, "others seen": 20, shownCards: 50}
 	for name, c := range map[string]struct {
 		count    int
 		happened map[string]int
@@ -31,10 +33,10 @@ func TestEvidenceIsDemanded(t *testing.T) {
 	}{
 		"all of it":                     {wholeCampaign, enough, nil},
 		"nothing":                       {wholeCampaign, nil, []string{"thing broken", "others seen", shownCards}},
-		"too little":                    {wholeCampaign, map[string]int{"thing broken": 19, "others seen": 20, shownCards: 300}, []string{"thing broken"}},
+		"too little":                    {wholeCampaign, map[string]int{"thing broken": 19, "others seen": 20, shownCards: 50}, []string{"thing broken"}},
 		"no more in a longer one":       {10 * wholeCampaign, enough, nil},
-		"a share in a shorter one":      {wholeCampaign / 10, map[string]int{"thing broken": 2, "others seen": 2, shownCards: 30}, nil},
-		"less than that":                {wholeCampaign / 10, map[string]int{"thing broken": 2, "others seen": 1, shownCards: 30}, []string{"others seen"}},
+		"a share in a shorter one":      {wholeCampaign / 10, map[string]int{"thing broken": 2, "others seen": 2, shownCards: 5}, nil},
+		"less than that":                {wholeCampaign / 10, map[string]int{"thing broken": 2, "others seen": 1, shownCards: 5}, []string{"others seen"}},
 		"once in the shortest":          {1, map[string]int{"thing broken": 1, shownCards: 1}, nil},
 		"never, even in the shortest":   {1, map[string]int{shownCards: 1}, []string{"thing broken"}},
 		"no card in a campaign of them": {1, map[string]int{"thing broken": 1}, []string{shownCards}},
@@ -45,7 +47,7 @@ func TestEvidenceIsDemanded(t *testing.T) {
 			campaign.convict()
 			require.Len(t, campaign.found, len(c.missing))
 			for i, what := range c.missing {
-				require.Contains(t, campaign.found[i], "the fault did not happen as it should: "+what)
+				require.Contains(t, campaign.found[i], noEvidence+what)
 			}
 		})
 	}
@@ -100,5 +102,27 @@ func TestConclusion(t *testing.T) {
 			}
 			require.Equal(t, c.last, string(lines[len(lines)-1]))
 		})
+	}
+}
+
+// Each mutant still fits the source that it breaks, names a fault, and is noticed by what
+// it breaks alone.
+func TestMutantsFit(t *testing.T) {
+	t.Parallel()
+	names := map[string]bool{}
+	for _, f := range all() {
+		names[f.name] = true
+	}
+	for _, m := range mutants() {
+		path, text, err := m.source(t.Context(), filepath.Join("..", "..", ".."))
+		require.NoError(t, err)
+		before, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.NotEqual(t, string(before), string(text), m.name)
+		require.True(t, names[m.fault], "%s: there is no fault %q", m.name, m.fault)
+		_, noticed := m.noticed([]string{noEvidence + m.want})
+		require.False(t, noticed, m.name)
+		_, noticed = m.noticed([]string{"one: " + m.want + " two"})
+		require.True(t, noticed, m.name)
 	}
 }

@@ -22,7 +22,7 @@ func restarted(ctx context.Context, c *campaign) error {
 		how  pgserver.Shutdown
 		what string
 	}{{pgserver.ShutdownFast, "fast restarts"}, {pgserver.ShutdownImmediate, "immediate restarts"}}
-	for n := 0; c.during(ctx, time.Second, 3*time.Second); n++ {
+	for n := 0; c.during(ctx, time.Second, 3*time.Second) && c.breathe(ctx); n++ {
 		begun := context.WithoutCancel(ctx) // What is stopped is started again.
 		w := ways[n%len(ways)]
 		if err := c.town.postgres.Stop(begun, w.how); err != nil {
@@ -67,7 +67,7 @@ const farAway = 2 * time.Second
 // for both.
 func slowed(ctx context.Context, c *campaign) error {
 	defer c.met(toDatabase, metDelayed)
-	for c.during(ctx, time.Second, 4*time.Second) {
+	for c.during(ctx, time.Second, 4*time.Second) && c.breathe(ctx) {
 		far := c.town.replicas[:1+c.random.IntN(len(c.town.replicas))]
 		for _, r := range far {
 			r.database.slow(farAway / 2) // There and back.
@@ -93,7 +93,7 @@ func smallPool(context.Context, *campaign) (needs, error) {
 // locked holds locks on questions that wait for an answer, so that both connections of
 // a replica are soon held up by them.
 func locked(ctx context.Context, c *campaign) error {
-	for c.during(ctx, 200*time.Millisecond, time.Second) {
+	for c.during(ctx, 200*time.Millisecond, time.Second) && c.breathe(ctx) {
 		if err := c.hold(ctx); err != nil {
 			return err
 		}
@@ -175,7 +175,7 @@ func redisApart(ctx context.Context, c *campaign) error {
 // messengersFail lets all messengers fail in all ways from which there is a way back,
 // at the same time, for some seconds.
 func messengersFail(ctx context.Context, c *campaign) error {
-	for c.during(ctx, 500*time.Millisecond, 2*time.Second) {
+	for c.during(ctx, 500*time.Millisecond, 2*time.Second) && c.breathe(ctx) {
 		scripts, faults := c.town.scripts(), map[core.Surface][]*fakes.Fault{}
 		for on, script := range scripts {
 			faults[on] = c.failing(script)

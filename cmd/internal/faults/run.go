@@ -33,9 +33,6 @@ func Run(ctx context.Context, o Options) error {
 	if o.Count < 1 || o.Kills < 1 {
 		return errors.New("there is nothing to count")
 	}
-	if o.Beside < 1 {
-		o.Beside = max(1, runtime.NumCPU()*3/2)
-	}
 	var chosen []*fault
 	for _, f := range all() {
 		if strings.Contains(f.name, o.Only) {
@@ -45,15 +42,23 @@ func Run(ctx context.Context, o Options) error {
 	if len(chosen) == 0 {
 		return fmt.Errorf("no fault has %q in its name", o.Only)
 	}
-	fmt.Fprintf(o.Out, "seed %d, %d questions for each fault, %d at once\n", o.Seed, o.Count, min(o.Beside, len(chosen)))
+	fmt.Fprintf(o.Out, "seed %d, %d questions for each fault, %d at once\n", o.Seed, o.Count, min(beside(o), len(chosen)))
 	began := time.Now()
 	results := runAll(ctx, o, chosen)
 	return conclude(o.Out, results, time.Since(began))
 }
 
+// beside is how many towns there are at once.
+func beside(o Options) int {
+	if o.Beside > 0 {
+		return o.Beside
+	}
+	return runtime.NumCPU()
+}
+
 // runAll runs the faults in their order, so many at once, and prints each as it ends.
 func runAll(ctx context.Context, o Options, chosen []*fault) []*result {
-	turns := make(chan struct{}, o.Beside)
+	turns := make(chan struct{}, beside(o))
 	results := make([]*result, len(chosen))
 	var printing sync.Mutex
 	var all sync.WaitGroup

@@ -38,7 +38,8 @@ func (s *Server) Stop(ctx context.Context, how Shutdown) error {
 }
 
 // Again starts the server after Stop, or after it has ended by itself, and waits until
-// it can be reached: at most a minute. What was committed is there.
+// it can be reached: at most a minute. One that runs, or recovers by itself from a crash of
+// one of its processes, is only waited for. What was committed is there.
 func (s *Server) Again(ctx context.Context) error {
 	if _, err := fmt.Fprintln(s.leash, again); err != nil {
 		return fmt.Errorf("start PostgreSQL again: %w", err)

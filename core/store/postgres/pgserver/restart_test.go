@@ -35,3 +35,15 @@ func TestRestart(t *testing.T) {
 	exec("INSERT INTO kept SELECT 2 WHERE (SELECT count(*) FROM kept) = 2")
 	exec("DO $$ BEGIN ASSERT (SELECT count(*) FROM kept) = 3; END $$")
 }
+
+// A server that runs is not waited for until it ends: Close would hang behind that.
+func TestAgainOfARunningServer(t *testing.T) {
+	t.Parallel()
+	s, err := pgserver.Start(t.Context(), pgserver.Options{})
+	require.NoError(t, err)
+	require.NoError(t, s.Again(t.Context()))
+	require.NoError(t, s.Stop(t.Context(), pgserver.ShutdownFast))
+	require.NoError(t, s.Again(t.Context()))
+	require.NoError(t, s.Again(t.Context()))
+	require.NoError(t, s.Close())
+}

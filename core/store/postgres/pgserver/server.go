@@ -143,7 +143,8 @@ func binaries() (string, error) {
 
 // leashed runs the arguments after it as a child, stops it when standard input
 // ends, and removes the folder that is the first of them. Until then each line of the
-// input is the name of a signal that stops the server, or asks for it again.
+// input is the name of a signal that stops the server, or asks for it again. To wait for
+// a server that did not end would be to miss the end of the input.
 const leashed = `folder=$1; shift; bin=$1; shift; primary=$1; shift
 if [ -n "$primary" ]
 then "$bin/pg_basebackup" -D "$folder/data" -h "$primary" -U ` + superuser + ` -R -c fast --no-sync
@@ -153,9 +154,13 @@ serve() { "$bin/postgres" -D "$folder/data" "$@" </dev/null >>"$folder/log" 2>&1
 serve "$@"
 while read -r word
 do
-	[ "$word" = ` + again + ` ] || kill "-$word" "$server" 2>/dev/null
-	wait "$server"
-	[ "$word" != ` + again + ` ] || serve "$@"
+	if [ "$word" != ` + again + ` ]
+	then kill "-$word" "$server" 2>/dev/null; wait "$server"; continue
+	fi
+	case $(ps -o stat= -p "$server" 2>/dev/null) in
+	[A-Y]*) ;; # It runs, or recovers by itself.
+	*) wait "$server"; serve "$@" ;;
+	esac
 done
 kill -QUIT "$server" 2>/dev/null
 wait "$server"
