@@ -70,6 +70,6 @@ func (f *fleet) numbered(want int) {
 	}, takenOver, patiently, "events wait for their numbers")
 	require.Equal(f.t, all, last, "there is a gap")
 	require.NoError(f.t, c.QueryRow(f.ctx, `SELECT count(*) FROM (SELECT previous, coalesce(lag(seq) OVER (PARTITION BY approval_id
-		ORDER BY revision), 0) AS parent FROM events) e WHERE previous <> parent`).Scan(&disordered))
+		ORDER BY revision, type), 0) AS parent FROM events) e WHERE previous <> parent`).Scan(&disordered))
 	require.Zero(f.t, disordered)
 }
