@@ -65,6 +65,10 @@ func TestCheckChangeFindsWhatAChangeCanBreak(t *testing.T) {
 		"allowed by nobody":              func(a *Approval) { a.Status, a.Resolution.Reason = StatusAllowed, ReasonUser },
 		"a grant that nobody allowed":    func(a *Approval) { a.Grant.Execution = ExecutionUnclaimed },
 		"voided without having a reason": func(a *Approval) { a.Grant.Execution = ExecutionVoided },
+		"an aftermath without an act":    func(a *Approval) { a.Aftermath = &Aftermath{} },
+		"asked again while it waits":     func(a *Approval) { a.Aftermath = &Aftermath{AskedAgain: &Act{By: "ann", At: 20}} },
+		"dismissed by nobody":            func(a *Approval) { a.Aftermath = &Aftermath{Dismissed: &Act{At: 20}} },
+		"dismissed without a doubt":      func(a *Approval) { a.Aftermath = &Aftermath{Dismissed: &Act{By: "ann", At: 20}} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
