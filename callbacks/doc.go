@@ -27,6 +27,15 @@
 // settled by its answer: the channel shows its end in its place, without buttons. Where
 // that edit is lost, the next press on a button that stayed behind settles it again.
 //
+// /mode and /rules are menus: one message that goes on in its own place. What each of
+// its buttons does stands in the row of its prompt, and the button says only which one
+// it is. A choice is carried out first, then the next menu is put in the place of this
+// one, and only then this one is over; each choice may be repeated without harm, so
+// whatever dies in between loses nothing. A change is compared with what the menu
+// showed: whoever was slower changes nothing and gets what it is now. Below a settled
+// card stand acts that decide nothing (dismiss, ask again, re-open); asking again is
+// confirmed by whoever pressed.
+//
 // What it does not do: it talks to no platform, edits no message (that is the
 // ledger's), keeps no state of its own and does not decide who may decide.
 package callbacks
