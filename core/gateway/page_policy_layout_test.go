@@ -1,7 +1,6 @@
 package gateway_test
 
 import (
-	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -19,96 +18,6 @@ import (
 func TestPage_PolicyLayout(t *testing.T) {
 	t.Parallel()
 	layOut(t, policyScenes)
-}
-
-// ran lets what is asked run without asking, under a policy.
-func ran(policyID string) func(*policy.Verdict) {
-	return func(v *policy.Verdict) {
-		v.Answer, v.Class, v.PolicyID = policy.Auto, core.ClassWrite, policyID
-		if id, under := strings.CutPrefix(policyID, core.RulePolicy); under {
-			v.RuleID = id
-		}
-		v.Trail = []core.TrailStep{
-			{Step: "class", Matched: "starter", Verdict: "write", Why: "it changes what is the agent's own"},
-			{Step: "default", Matched: policyID, Verdict: "auto", Why: "nothing asked", Change: "a stricter mode"},
-		}
-	}
-}
-
-// judgedSend has the trail of an ordinary question.
-func judgedSend(v *policy.Verdict) {
-	v.Trail = []core.TrailStep{
-		{Step: "class", Matched: "starter: shell", Verdict: "send", Why: "it reaches people or services"},
-		{Step: "identity", Verdict: "next", Why: "no list says that this tool always asks"},
-		{Step: "read", Verdict: "next", Why: "it does more than look things up"},
-		{Step: "sticky-decline", Verdict: "next", Why: "nobody has just declined this action"},
-		{Step: "organisation", Verdict: "next", Why: "the organisation does not make it ask"},
-		{Step: "unlisted-mcp", Verdict: "next", Why: "it is no tool of a tool server"},
-		{Step: "always-allow", Verdict: "next", Why: "no rule covers it"},
-		{Step: "auto-policy", Matched: "sandbox.workspace.v1: sandbox", Verdict: "next", Why: "the runtime has not attested what the policy needs"},
-		{
-			Step: "mode", Matched: core.ModeBeforeOutside, Verdict: "ask", Why: "the mode asks for this class",
-			Change: "a mode that does not ask for this class, or the rule that the card offers",
-		},
-	}
-}
-
-// claimed has the runtime take the grant of an allowed approval.
-func (s *site) claimed(a core.Approval) {
-	s.t.Helper()
-	_, err := s.service.Claim(s.t.Context(), s.agent, approvals.Claim{
-		Lookup: core.Lookup{ID: a.ID}, ActionHash: a.ActionHash, Token: strings.Repeat("t", 32),
-	})
-	require.NoError(s.t, err)
-}
-
-// doubtful asks, has it allowed and started, and lets nobody say how it ended.
-func (s *site) doubtful(change ...func(*approvals.Ask)) core.Approval {
-	s.t.Helper()
-	a := s.ask(change...)
-	s.admin.post(pathOf(&a), s.admin.get(pathOf(&a)).form(core.DecisionAllowOnce))
-	s.claimed(a)
-	_, err := s.service.Report(s.t.Context(), s.agent, approvals.Report{Lookup: core.Lookup{ID: a.ID}, Outcome: core.ExecutionUnknown})
-	require.NoError(s.t, err)
-	return s.read(a.ID)
-}
-
-// listens has the runtime ask for an agent's updates.
-func (s *site) listens(agent string) {
-	s.t.Helper()
-	_, err := s.service.ClaimUpdates(s.t.Context(), s.agent, approvals.ClaimUpdates{Agent: agent, Token: strings.Repeat("u", 32)})
-	require.NoError(s.t, err)
-}
-
-// allowAlways answers a question with a rule, and returns it.
-func (s *site) allowAlways(v *visitor, change ...func(*approvals.Ask)) (core.Approval, settings.RuleView) {
-	s.t.Helper()
-	s.judged(always)
-	a := s.ask(append([]func(*approvals.Ask){mail}, change...)...)
-	s.judged(nil)
-	v.post(pathOf(&a), v.get(pathOf(&a)).form(core.DecisionAllowAlways))
-	rules, err := s.rules.Rules(s.t.Context(), s.callerOf(v), core.RuleQuery{Runtime: a.Runtime, Agent: &a.Agent})
-	require.NoError(s.t, err)
-	require.NotEmpty(s.t, rules)
-	return s.read(a.ID), rules[0]
-}
-
-// callerOf is a visitor as the services see them.
-func (s *site) callerOf(v *visitor) core.Caller {
-	s.t.Helper()
-	u, err := url.Parse(s.url + "/")
-	require.NoError(s.t, err)
-	for _, c := range v.client.Jar.Cookies(u) {
-		caller, err := s.people.Authenticate(s.t.Context(), c.Value)
-		require.NoError(s.t, err)
-		return caller
-	}
-	require.FailNow(s.t, "nobody is signed in")
-	return core.Caller{}
-}
-
-func agentPath(name string) string {
-	return "/agent?" + url.Values{"runtime": {"agents"}, "name": {name}}.Encode()
 }
 
 var policyScenes = []scene{

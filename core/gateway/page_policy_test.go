@@ -18,54 +18,6 @@ import (
 	"github.com/saysohq/sayso/core/settings"
 )
 
-// press is a form of one button on a page: where it posts to, and its hidden fields.
-type press struct {
-	action string
-	fields url.Values
-}
-
-var forms = regexp.MustCompile(`(?s)<form[^>]* action="([^"]*)"[^>]*>(.*?)</form>`)
-
-// press finds the form that posts below a path.
-func (a answer) press(t *testing.T, below string) press {
-	t.Helper()
-	p, ok := a.findPress(below)
-	require.True(t, ok, "no form posts to %s", below)
-	return p
-}
-
-func (a answer) findPress(below string) (press, bool) {
-	for _, m := range forms.FindAllStringSubmatch(a.body, -1) {
-		action, _, _ := strings.Cut(html.UnescapeString(m[1]), "#")
-		path, _, _ := strings.Cut(action, "?")
-		if !strings.HasSuffix(path, below) {
-			continue
-		}
-		p := press{action: action, fields: url.Values{}}
-		for _, f := range hiddenField.FindAllStringSubmatch(m[2], -1) {
-			p.fields.Set(f[1], html.UnescapeString(f[2]))
-		}
-		return p, true
-	}
-	return press{}, false
-}
-
-// with is the form with a field set.
-func (p press) with(name, value string) press {
-	fields := url.Values{name: {value}}
-	for k, v := range p.fields {
-		if k != name {
-			fields[k] = v
-		}
-	}
-	return press{action: p.action, fields: fields}
-}
-
-func (v *visitor) press(p press) answer {
-	v.site.t.Helper()
-	return v.post(strings.TrimPrefix(p.action, v.site.base), p.fields)
-}
-
 // The agents that a person may see: those that asked, with the mode in force (R51,
 // R155); a machine's names are shown as text.
 func TestPage_Agents(t *testing.T) {
