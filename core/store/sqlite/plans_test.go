@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
@@ -40,10 +41,39 @@ func TestHotStatementsUseTheirIndexes(t *testing.T) {
 		steps := strings.Join(plan, "\n")
 		require.Contains(t, steps, index[name], "%s:\n%s", name, steps)
 		for _, step := range plan {
-			whole := strings.HasPrefix(step, "SCAN") && !strings.Contains(step, "USING") &&
-				!strings.Contains(step, "VIRTUAL TABLE") && !strings.Contains(step, "CONSTANT ROW") &&
-				step != "SCAN ready" // One row of the statement itself.
-			require.False(t, whole, "%s:\n%s", name, steps)
+			scanned, whole := strings.CutPrefix(step, "SCAN ")
+			if whole && !strings.Contains(step, " USING ") {
+				require.NotContains(t, growing(c.Query), strings.Fields(scanned)[0], "%s:\n%s", name, steps)
+			}
 		}
 	}
+}
+
+// A table that grows is recognised under each name that a statement gives it.
+func TestGrowingTablesAreRecognised(t *testing.T) {
+	t.Parallel()
+	require.ElementsMatch(t, []string{"approvals", "approvals", "a", "deliveries", "d"},
+		growing(`SELECT 1 FROM approvals WHERE id IN (SELECT x FROM approvals a JOIN deliveries AS d ON d.id = a.id, blocks b)`))
+}
+
+// growing lists the names that the tables which grow with retention have in a
+// statement: as a plan calls them that reads one from end to end.
+func growing(query string) (names []string) {
+	words := regexp.MustCompile(`\w+|[^\w\s]`).FindAllString(query, -1)
+	for i, word := range words {
+		switch word {
+		case "approvals", "approval_details", "deliveries", "events", "updates", "nudges", "policy_changes", "reopened", "rules", "runs", "spent_ids":
+		default:
+			continue
+		}
+		names = append(names, word)
+		rest := append(words[i+1:len(words):len(words)], "", "")
+		if rest[0] == "AS" {
+			rest = rest[1:]
+		}
+		if alias := rest[0]; alias != "" && alias == strings.ToLower(alias) && alias[0] >= 'a' && alias[0] <= 'z' {
+			names = append(names, alias)
+		}
+	}
+	return names
 }
