@@ -34,7 +34,7 @@ func (b *bench) pgCreate(ctx context.Context) (err error) {
 	raw.fill, raw.guess = reserve, 20_000 // Numbers cost nothing, and may not run out.
 	raw.check = `SELECT count(*) FROM approvals WHERE id >= $1 AND id < $2`
 	ours := &side{
-		callers: manyCallers, guess: 3000, cpu: l.used,
+		callers: manyCallers, guess: 3000, warm: pgbenchWarm, cpu: l.used,
 		fill:   func(ctx context.Context, n int) ([]string, error) { return make([]string, n), l.tidy(ctx) },
 		decide: func(ctx context.Context, _ int, _ string) error { return l.create(ctx, pgCards) },
 	}

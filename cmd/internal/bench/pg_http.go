@@ -46,7 +46,7 @@ func (b *bench) pgAnswer(ctx context.Context, name, title, redis string, least f
 	c := &clients{}
 	defer func() { c.close() }()
 	ours := &side{
-		callers: len(l.bearers), guess: 1500,
+		callers: len(l.bearers), guess: 1500, warm: pgbenchWarm,
 		decide: func(ctx context.Context, caller int, id string) error { return c.resolve(ctx, caller, id) },
 		fill: func(ctx context.Context, n int) ([]string, error) {
 			first, err := l.ready(ctx, int64(n))

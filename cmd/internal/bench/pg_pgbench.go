@@ -58,8 +58,10 @@ func scriptLiteral(quoted string) string {
 // Clients of pgbench are unequally fast: each has this many rows more than its share.
 const pgSlack = 100
 
-// pgbenchWarm is how long a slice runs before it counts: connections that are new know
-// neither tables nor statements yet.
+// pgbenchWarm is how long a slice of either side runs before it counts. Connections that
+// are new know neither tables nor statements yet, and those of the store have to plan
+// theirs anew after the cleaning between the slices; the first changes of pages after a
+// checkpoint write all of them to the log.
 const pgbenchWarm = time.Second
 
 // pgbenchGone is how long the server may take to notice that pgbench has left.

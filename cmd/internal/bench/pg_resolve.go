@@ -39,7 +39,7 @@ func (b *bench) pgResolve(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	ours := &side{callers: manyCallers, guess: 3000, decide: l.decide, cpu: l.used, fill: func(ctx context.Context, n int) ([]string, error) {
+	ours := &side{callers: manyCallers, guess: 3000, warm: pgbenchWarm, decide: l.decide, cpu: l.used, fill: func(ctx context.Context, n int) ([]string, error) {
 		first, err := l.ready(ctx, int64(n))
 		return pgIDs(first, n), err
 	}}

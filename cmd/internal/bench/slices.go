@@ -30,13 +30,18 @@ type side struct {
 	commits func(ctx context.Context) (int64, error) // nil where nobody counts.
 	cpu     func() (processor, error)                // Used until now; nil where nobody counts.
 	guess   float64                                  // Expected rate: how many rows a turn may need.
+	warm    time.Duration                            // Of each turn, before it counts.
 }
 
 // turn lets the callers decide rows for about d. Rows are made before the clock
 // starts.
 func (s *side) turn(ctx context.Context, d time.Duration) (slice, error) {
-	ids, err := s.fill(ctx, 100+int(1.5*s.guess*d.Seconds()))
+	ids, err := s.fill(ctx, 100+int(1.5*s.guess*(s.warm+d).Seconds()))
 	if err != nil {
+		return slice{}, err
+	}
+	first := int(float64(len(ids)) * s.warm.Seconds() / (s.warm + d).Seconds())
+	if _, _, err := s.run(ctx, s.warm, ids[:first]); err != nil {
 		return slice{}, err
 	}
 	before, err := s.counted(ctx)
@@ -47,6 +52,22 @@ func (s *side) turn(ctx context.Context, d time.Duration) (slice, error) {
 	if err != nil {
 		return slice{}, err
 	}
+	all, took, err := s.run(ctx, d, ids[first:])
+	if err != nil {
+		return slice{}, err
+	}
+	after, err := s.counted(ctx)
+	if err != nil {
+		return slice{}, err
+	}
+	until, err := s.used()
+	s.guess = float64(len(all)) / took.Seconds()
+	return slice{rate: s.guess, n: len(all), commits: after - before, cpu: until.minus(used), times: all}, err
+}
+
+// run lets the callers decide rows for about d, and tells how long each took and all
+// together.
+func (s *side) run(ctx context.Context, d time.Duration, ids []string) (latencies, time.Duration, error) {
 	var next atomic.Int64
 	var wg sync.WaitGroup
 	times := make([][]time.Duration, s.callers)
@@ -72,17 +93,10 @@ func (s *side) turn(ctx context.Context, d time.Duration) (slice, error) {
 	took := time.Since(began)
 	select {
 	case err := <-errs:
-		return slice{}, err
+		return nil, 0, err
 	default:
+		return sorted(times...), took, nil
 	}
-	after, err := s.counted(ctx)
-	if err != nil {
-		return slice{}, err
-	}
-	until, err := s.used()
-	all := sorted(times...)
-	s.guess = float64(len(all)) / took.Seconds()
-	return slice{rate: s.guess, n: len(all), commits: after - before, cpu: until.minus(used), times: all}, err
 }
 
 func (s *side) used() (processor, error) {
