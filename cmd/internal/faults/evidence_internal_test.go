@@ -120,9 +120,12 @@ func TestMutantsFit(t *testing.T) {
 		require.NoError(t, err)
 		require.NotEqual(t, string(before), string(text), m.name)
 		require.True(t, names[m.fault], "%s: there is no fault %q", m.name, m.fault)
-		_, noticed := m.noticed([]string{noEvidence + m.want})
-		require.False(t, noticed, m.name)
-		_, noticed = m.noticed([]string{"one: " + m.want + " two"})
-		require.True(t, noticed, m.name)
+		require.NotEmpty(t, m.want, m.name)
+		for _, want := range m.want {
+			_, noticed := m.noticed([]string{noEvidence + want})
+			require.False(t, noticed, m.name)
+			_, noticed = m.noticed([]string{"one: " + want + " two"})
+			require.True(t, noticed, m.name)
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -19,10 +20,10 @@ import (
 type mutant struct {
 	name     string
 	does     string
-	file     string // In the module.
-	old, new string // A text that stands there once, and what stands there instead.
-	fault    string // Under which it has to be noticed.
-	want     string // Part of the violation.
+	file     string   // In the module.
+	old, new string   // A text that stands there once, and what stands there instead.
+	fault    string   // Under which it has to be noticed.
+	want     []string // Parts of violations, one of which it has to cause.
 }
 
 // mutants are one for each kind of promise, and those that only one fault brings to light.
@@ -32,57 +33,57 @@ func mutants() []mutant {
 			name: "lost-edit", does: "one final edit in sixteen is recorded and not made", fault: "redis-partition",
 			file: "deliveries/edit.go",
 			old:  "outcome, err = t.ch.Edit(ctx, t.d.Locator, r)\n",
-			new:  "if t.a.Status.Terminal() && strings.HasSuffix(t.a.ID, \"7\") {\n\t\t\toutcome = core.OutcomeReplaced\n\t\t\treturn nil\n\t\t}\n\t\toutcome, err = t.ch.Edit(ctx, t.d.Locator, r)\n",
-			want: "is recorded as replaced and has buttons",
+			new:  "if t.a.Status.Terminal() && t.a.ID[len(t.a.ID)-1] == '7' {\n\t\t\toutcome = core.OutcomeReplaced\n\t\t\treturn nil\n\t\t}\n\t\toutcome, err = t.ch.Edit(ctx, t.d.Locator, r)\n",
+			want: []string{"is recorded as replaced and has buttons"},
 		},
 		{
 			name: "claim-without-allow", does: "one refused claim in sixteen is told that it is granted", fault: "redis-restart",
 			file: "core/store/internal/record/grants.go",
 			old:  "	if err != nil || refusal != nil {\n\t\treturn settled{a, refusal}, err\n",
 			new:  "	if err == nil && refusal != nil && a.ID[len(a.ID)-1] == '7' {\n\t\treturn settled{a, nil}, nil\n\t}\n	if err != nil || refusal != nil {\n\t\treturn settled{a, refusal}, err\n",
-			want: "it ran without an allow",
+			want: []string{"it ran without an allow"},
 		},
 		{
 			name: "two-runners", does: "a grant that is claimed is granted again", fault: "pool",
 			file: "core/store/internal/record/grants.go",
 			old:  "		if a.ClaimToken != c.TokenHash || a.ActionHash != c.ActionHash {\n",
 			new:  "		if a.ActionHash != c.ActionHash {\n",
-			want: "it ran 2 times",
+			want: []string{"it ran 2 times"},
 		},
 		{
 			name: "lost-decision", does: "commits are acknowledged before they are in the log", fault: "postgres-restart",
 			file: "core/store/postgres/open.go",
 			old:  "CASE WHEN current_setting('synchronous_commit') NOT IN ('on', 'remote_apply') THEN set_config('synchronous_commit', 'on', false) END`)",
 			new:  "set_config('synchronous_commit', 'off', false)`)",
-			want: "",
+			want: []string{"nobody's answer ended it", "is not recorded", "are recorded", "was acknowledged, and the record says"},
 		},
 		{
 			name: "unknown-is-no", does: "an unknown outcome is told as \"nothing was recorded\"", fault: "commit-cut",
 			file: "core/store/postgres/decide.go",
 			old:  "	if err != nil || !a.Status.Terminal() {\n\t\treturn core.Decided{}, core.ErrOutcomeUnknown\n",
-			new:  "	if true {\n\t\treturn core.Decided{}, core.ErrUnavailable\n",
-			want: "somebody was told that nothing was recorded, and it is",
+			new:  "	if err != nil || !a.Status.Terminal() || d.ID != \"\" {\n\t\treturn core.Decided{}, core.ErrUnavailable\n",
+			want: []string{"somebody was told that nothing was recorded, and it is"},
 		},
 		{
 			name: "send-before-begin", does: "a send is not noted before it is made", fault: "kill",
 			file: "deliveries/send.go",
 			old:  "	err := t.w.deps.Store.Begin(ctx, b)\n",
 			new:  "	var err error\n	if b.Edit {\n\t\terr = t.w.deps.Store.Begin(ctx, b)\n\t}\n",
-			want: "that nobody knew answers",
+			want: []string{"that nobody knew answers"},
 		},
 		{
-			name: "empty-success", does: "an empty success of a messenger counts as a card that was shown", fault: "messengers",
-			file: "channels/discord/rest.go",
-			old:  "		return status == http.StatusNoContent\n",
-			new:  "		return true\n",
-			want: "is recorded as replaced and has buttons",
+			name: "failed-edit", does: "an edit that failed for now counts as made", fault: "messengers",
+			file: "deliveries/edit.go",
+			old:  "	case !ok:\n\t\tt.editFailed(ctx, fail)\n\tcase outcome ==",
+			new:  "	case !ok && fail.class == core.FailureTemporary:\n\t\tt.shown(ctx)\n	case !ok:\n\t\tt.editFailed(ctx, fail)\n\tcase outcome ==",
+			want: []string{"is recorded as replaced and has buttons"},
 		},
 		{
 			name: "gap", does: "the numbers of events have gaps", fault: "latency",
 			file: "core/store/postgres/sequence.go",
 			old:  "l.seq + row_number() OVER",
 			new:  "l.seq + 1 + row_number() OVER",
-			want: "has the number",
+			want: []string{"has the number"},
 		},
 	}
 }
@@ -103,7 +104,8 @@ func (m mutant) source(_ context.Context, module string) (path string, text []by
 // none.
 func (m mutant) noticed(found []string) (string, bool) {
 	for _, v := range found {
-		if !strings.HasPrefix(v, noEvidence) && strings.Contains(v, m.want) {
+		wanted := func(want string) bool { return strings.Contains(v, want) }
+		if !strings.HasPrefix(v, noEvidence) && slices.ContainsFunc(m.want, wanted) {
 			return v, true
 		}
 	}
