@@ -100,8 +100,18 @@ type Reply struct {
 
 // Replied is the answer to Reply (R137).
 type Replied struct {
-	Declined Declined `json:"declined"`
+	Declined Declined        `json:"declined"`
+	Delivery MessageDelivery `json:"delivery" enum:"now,queued" doc:"now: a turn that waits hears the message as its answer. queued: whoever asked hears it when they look again."`
 }
+
+// MessageDelivery is when a message reaches the agent.
+type MessageDelivery string
+
+// When a message reaches the agent.
+const (
+	DeliveredNow    MessageDelivery = "now"
+	DeliveredQueued MessageDelivery = "queued"
+)
 
 // Declined names what a message declined.
 type Declined struct {

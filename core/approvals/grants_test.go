@@ -223,6 +223,7 @@ func TestReply(t *testing.T) {
 	got, err := k.service.Reply(t.Context(), k.token, reply)
 	require.NoError(t, err)
 	require.Equal(t, []string{a.ID}, got.Declined)
+	require.True(t, got.Now)
 	row := k.read(a.ID)
 	require.True(t, row.ByMessage)
 	require.Equal(t, "rather tomorrow", row.Note)
@@ -233,6 +234,11 @@ func TestReply(t *testing.T) {
 	reply.MessageID = "m2"
 	_, err = k.service.Reply(t.Context(), k.token, reply)
 	require.ErrorIs(t, err, core.ErrConflict)
+	k.ask(of, func(q *approvals.Ask) { q.Continuation = core.ContinuationDurable })
+	got, err = k.service.Reply(t.Context(), k.token, reply)
+	require.NoError(t, err)
+	require.Len(t, got.Declined, 1)
+	require.False(t, got.Now, "nobody is there to hear it; whoever asked looks again")
 }
 
 // R133, R135: a message declines what waits, and its repetition finds what it

@@ -141,6 +141,9 @@ type Reply struct {
 type Replied struct {
 	Run      string
 	Declined []string // Ids of the approvals that the message declined.
+	// Now is whether a turn that goes on hears the message at once. Otherwise it is kept
+	// for a caller that looks again.
+	Now bool
 }
 
 // Plan is where an approval will be shown.

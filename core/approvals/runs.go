@@ -109,6 +109,7 @@ func (s *Service) Reply(ctx context.Context, c core.Caller, r Reply) (Replied, e
 	declined := core.ListQuery{Runtime: c.Token.Runtime, Run: r.Run, DecisionKey: key}
 	err = s.all(ctx, declined, func(a *core.Approval) error {
 		out.Declined = append(out.Declined, a.ID)
+		out.Now = out.Now || a.Continuation == core.ContinuationLive
 		return nil
 	})
 	if err == nil && len(out.Declined) == 0 {

@@ -334,8 +334,13 @@ func TestInstancesAndRuns(t *testing.T) {
 	// R137.
 	e.service.reply = func(_ core.Caller, r approvals.Reply) (approvals.Replied, error) {
 		require.Equal(t, approvals.Reply{Run: "run/1", MessageID: "m1", Text: "do it differently"}, r)
-		return approvals.Replied{Run: "run/1"}, nil
+		return approvals.Replied{Run: "run/1", Declined: []string{"a1"}, Now: true}, nil
 	}
 	w = e.do(t, machineBearer, http.MethodPost, "/v1/runs/run%2F1/reply", `{"message_id":"m1","text":"do it differently"}`)
-	require.JSONEq(t, `{"declined":{"run_id":"run/1","approval_ids":[]}}`, w.Body.String())
+	require.JSONEq(t, `{"declined":{"run_id":"run/1","approval_ids":["a1"]},"delivery":"now"}`, w.Body.String())
+	e.service.reply = func(core.Caller, approvals.Reply) (approvals.Replied, error) {
+		return approvals.Replied{Run: "run/1", Declined: []string{"a2"}}, nil
+	}
+	w = e.do(t, machineBearer, http.MethodPost, "/v1/runs/run%2F1/reply", `{"message_id":"m2","text":"do it differently"}`)
+	require.JSONEq(t, `{"declined":{"run_id":"run/1","approval_ids":["a2"]},"delivery":"queued"}`, w.Body.String())
 }

@@ -72,6 +72,7 @@ func TestBadInput(t *testing.T) {
 		{"no decision", post, resolve, `{"kind":"exec"}`, 422, "invalid", "decision"},
 		{"a decision nobody offers", post, resolve, `{"kind":"exec","decision":"allow"}`, 422, "invalid", "decision"},
 		{"an empty decision", post, resolve, `{"kind":"exec","decision":""}`, 422, "invalid", "decision"},
+		{"content for an elicitation (R132)", post, resolve, `{"kind":"exec","decision":"allow-once","content":{"city":"x"}}`, 422, "invalid", "body"},
 		{"a decision of another actor", post, resolve, `{"kind":"exec","decision":"deny","resolver":"alice"}`, 422, "invalid", "body"},
 		{"an outcome that is none", post, ask + "/id-1/outcome", `{"outcome":"voided"}`, 422, "invalid", "outcome"},
 		{"claim without a hash", post, ask + "/id-1/claim", `{"claim_token":"0123456789abcdef"}`, 422, "invalid", "action_hash"},

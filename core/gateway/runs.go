@@ -87,7 +87,11 @@ func (g *Gateway) reply(ctx context.Context, in *replyInput) (*output[api.Replie
 	if declined == nil {
 		declined = []string{}
 	}
-	return respond(api.Replied{Declined: api.Declined{RunID: r.Run, ApprovalIDs: declined}}), nil
+	out := api.Replied{Declined: api.Declined{RunID: r.Run, ApprovalIDs: declined}, Delivery: api.DeliveredQueued}
+	if r.Now {
+		out.Delivery = api.DeliveredNow
+	}
+	return respond(out), nil
 }
 
 // segment checks a name that stands in a path.

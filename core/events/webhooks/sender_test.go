@@ -154,6 +154,20 @@ func TestCallIsSignedAndSaysIDsOnly(t *testing.T) {
 	}, m)
 }
 
+// R56: whoever is called decides nothing. An answer that looks like a decision is one that
+// took the call, and no more: the sender has nothing to decide with.
+func TestAJudgeDecidesNothing(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"verdict":"deny","decision":"allow-always"}`)
+	}))
+	t.Cleanup(server.Close)
+	n := nudge(server.URL + "/judge")
+	got := send(t, runtimes(t, loopback(), server.URL), nil, n)
+	require.Equal(t, []core.SettleNudge{{ApprovalID: n.ApprovalID, Fence: 3, Revision: 2}}, got)
+}
+
 // What came of a call decides whether and when it is made again.
 func TestAnswers(t *testing.T) {
 	t.Parallel()

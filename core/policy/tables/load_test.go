@@ -145,6 +145,8 @@ func TestBadFilesAreRefused(t *testing.T) {
 		"unknown key":           {"version: 1\nhush: 1\n", 2, "has a key that is not known"},
 		"unknown key in a tool": {"version: 1\ntools:\n  - {names: [x], hush: 1}\n", 3, "has a key that is not known"},
 		"a key twice":           {"version: 1\nmode: strict\nmode: auto\n", 3, "has a key twice"},
+		"deny rule (R78)":       {"version: 1\ndeny: [rm]\n", 2, "has a key that is not known"},
+		"denying class (R78)":   {"version: 1\ntools: [{names: [x], class: deny}]\n", 2, "must be read, write, send or money"},
 		"unknown class":         {"version: 1\ntools: [{names: [x], class: hush}]\n", 2, "must be read, write, send or money"},
 		"unknown mode":          {"version: 1\nmode: hush\n", 2, "must be before-anything-outside, before-everything, only-money-and-deletes, or a known control level"},
 		"empty mode":            {"version: 1\nmode: \"\"\n", 2, "must be before-anything-outside, before-everything, only-money-and-deletes, or a known control level"},
