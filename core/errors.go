@@ -47,7 +47,7 @@ var (
 	ErrForbidden = errors.New("not permitted")
 	// ErrOnlyTightens is a terminal that wants to let more run than before; it is also an
 	// ErrForbidden. An agent may be able to read the file of its session.
-	ErrOnlyTightens error = onlyTightens{}
+	ErrOnlyTightens error = onlyTightensError{}
 	// ErrUnauthenticated is a caller we do not know.
 	ErrUnauthenticated = errors.New("sign in first")
 	// ErrCodeInvalid is a one-time code that is wrong, used, burned or too old.
@@ -72,16 +72,16 @@ var (
 	ErrOutcomeUnknown = errors.New("the outcome of the write is unknown")
 )
 
-// onlyTightens is the type of ErrOnlyTightens.
-type onlyTightens struct{}
+// onlyTightensError is the type of ErrOnlyTightens.
+type onlyTightensError struct{}
 
 // Error implements error.
-func (onlyTightens) Error() string {
+func (onlyTightensError) Error() string {
 	return "a terminal may only make things stricter: use the page or a chat"
 }
 
 // Unwrap makes errors.Is(err, ErrForbidden) true.
-func (onlyTightens) Unwrap() error { return ErrForbidden }
+func (onlyTightensError) Unwrap() error { return ErrForbidden }
 
 // codes is ordered: the first match wins where an error wraps several.
 var codes = []struct {
