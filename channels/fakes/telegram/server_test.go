@@ -462,3 +462,42 @@ func TestWebhookSerialises(t *testing.T) {
 	require.Equal(t, []string{"a1 500", "a1 500", "a1 200", "a2 200", "a3 200"}, got)
 	require.NoError(t, s.AwaitConfirmed(t.Context()))
 }
+
+// answering answers each query that it is handed, and fails at first, as a replica does
+// that dies between the two.
+type answering struct {
+	t     *testing.T
+	s     *telegram.Server
+	fails int
+}
+
+func (a *answering) RoundTrip(r *http.Request) (*http.Response, error) {
+	var u update
+	if err := json.NewDecoder(r.Body).Decode(&u); err != nil {
+		return nil, err
+	}
+	call(a.t, a.s, "answerCallbackQuery", params{"callback_query_id": u.Query.ID})
+	status := http.StatusOK
+	if a.fails > 0 {
+		a.fails--
+		status = http.StatusBadGateway
+	}
+	return &http.Response{StatusCode: status, Body: http.NoBody}, nil
+}
+
+// TestWebhookRepeats: what was handed out again may be answered again; only the first
+// answer counts.
+func TestWebhookRepeats(t *testing.T) {
+	t.Parallel()
+	hook := &answering{t: t, fails: 2}
+	s := start(t, telegram.Config{Webhook: hook})
+	hook.s = s
+	locator := send(t, s, person, params{"reply_markup": buttons("x")})
+	q, err := s.Press(telegram.Press{User: person, Message: locator, Data: "a"})
+	require.NoError(t, err)
+	require.NoError(t, s.Register("https://a.example/x", "secret"))
+	require.NoError(t, s.AwaitConfirmed(t.Context()))
+	_, err = s.AwaitReply(t.Context(), q)
+	require.NoError(t, err)
+	require.Empty(t, s.Violations.List())
+}

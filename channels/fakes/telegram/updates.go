@@ -53,7 +53,7 @@ func (u *update) stale(now time.Time) bool {
 type query struct {
 	at      time.Time
 	answers []fakes.Reply
-	copies  int // Times that its update was queued: a redelivered one may be answered again.
+	copies  int // Times that its update was queued or handed out again: each may be answered.
 }
 
 // push queues an update unless the bot did not ask for its kind.
@@ -66,13 +66,19 @@ func (s *Server) push(w wireUpdate, key string) {
 		s.queue.next++
 		u.wire.ID = s.queue.next
 	}
-	if w.Query != nil {
-		if q := s.queries[w.Query.ID]; q != nil {
-			q.copies++
-		}
+	if q := s.queryOf(u); q != nil {
+		q.copies++
 	}
 	s.queue.list = append(s.queue.list, u)
 	s.signal.Notify()
+}
+
+// queryOf is the pressed button that an update tells of; nil for none.
+func (s *Server) queryOf(u *update) *query {
+	if u.wire.Query == nil {
+		return nil
+	}
+	return s.queries[u.wire.Query.ID]
 }
 
 func (s *Server) dropStale() {
@@ -161,8 +167,8 @@ func (s *Server) batch(limit int) []wireUpdate {
 			break
 		}
 		u.sent++
-		if u.wire.Query != nil && u.sent > 1 {
-			s.queries[u.wire.Query.ID].copies++
+		if q := s.queryOf(u); q != nil && u.sent > 1 {
+			q.copies++
 		}
 		batch = append(batch, u.wire)
 	}

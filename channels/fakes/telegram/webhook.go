@@ -133,6 +133,11 @@ func (s *Server) deliver(u *update, target, secret string) {
 			return
 		}
 	}
+	s.mu.Lock()
+	if q := s.queryOf(u); q != nil && u.attempts > 0 { // Whoever failed may have answered it first.
+		q.copies++
+	}
+	s.mu.Unlock()
 	status := s.post(u, target, secret)
 	s.mu.Lock()
 	defer s.mu.Unlock()

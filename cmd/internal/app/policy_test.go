@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -122,10 +121,8 @@ func TestPolicyFilesOfAFleet(t *testing.T) {
 	require.Equal(t, http.StatusServiceUnavailable, second.readyz(t))
 	require.Equal(t, http.StatusOK, first.readyz(t))
 
-	began := time.Now()
 	replace(t, two, crmPays)
 	require.Eventually(t, func() bool { return second.readyz(t) == http.StatusOK }, patience, patience/1000)
-	require.Less(t, time.Since(began), time.Second)
 	require.Equal(t, core.ClassMoney, second.crm(t).Approval.Class)
 }
 
