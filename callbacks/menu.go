@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/saysohq/sayso/channels"
 	"github.com/saysohq/sayso/core"
@@ -185,10 +186,15 @@ func pageOf[T any](list []T, skip *int) (page []T, more bool) {
 	return list[*skip:end], end < len(list)
 }
 
-// named is an agent as menus show it. An agent chooses its own name, so it is made safe.
+// named is an agent as menus show it. An agent chooses its own name, so it is made safe
+// where it is not, and cut where it is long.
 func (t *turn) named(a *settings.AgentView) presentation.MenuAgent {
+	name := core.RecordedAgent(t.deps.Texts.Text, a.Name)
+	if utf8.RuneCountInString(name) > maxShown {
+		name = t.deps.Texts.Text(name, maxShown)
+	}
 	return presentation.MenuAgent{
-		Runtime: a.Runtime, Name: t.deps.Texts.Text(a.Name, maxShown), Mode: string(a.InForce),
+		Runtime: a.Runtime, Name: name, Mode: string(a.InForce),
 		Default: a.Default, Paused: a.PausedAt != 0, Rules: a.Rules, May: t.person.Role != core.RoleViewer,
 	}
 }

@@ -93,6 +93,29 @@ func TestAskAgain(t *testing.T) {
 	require.Equal(t, a.ID, b.Updates[0].Approval.ID)
 }
 
+// R130: an agent whose name has hidden characters hears of its drafts as well, and counts
+// as listening.
+func TestUpdatesOfAnAgentWithAHiddenCharacter(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	const name = "⚙\ufe0f builder"
+	a := k.ask(asDraft, func(q *approvals.Ask) { q.Agent = name })
+	k.resolve(k.answer(&a, core.DecisionDeny))
+	b, err := k.service.ClaimUpdates(t.Context(), k.token, approvals.ClaimUpdates{Agent: name, Token: token})
+	require.NoError(t, err)
+	require.Len(t, b.Updates, 1)
+	n, err := k.service.AckUpdates(t.Context(), k.token, name, token)
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	a = k.read(a.ID)
+	offer, err := k.service.Aftermath(t.Context(), &a)
+	require.NoError(t, err)
+	require.True(t, offer.AskAgain)
+	list, err := k.service.List(t.Context(), k.admin, core.ListQuery{Agent: name})
+	require.NoError(t, err)
+	require.Len(t, list.Approvals, 1)
+}
+
 // R130: updates are for the runtime that asked, and bad claims are refused.
 func TestUpdatesAreTheRuntimesOwn(t *testing.T) {
 	t.Parallel()

@@ -168,6 +168,7 @@ func (s *Service) List(ctx context.Context, c core.Caller, q core.ListQuery) (co
 		q.Runtime = c.Token.Runtime
 	}
 	q.Viewer = c.Person
+	q.Agent = core.RecordedAgent(s.deps.Describer.Text, q.Agent)
 	page, err := s.deps.Store.List(ctx, q)
 	if err != nil {
 		return core.ListPage{}, fmt.Errorf("list approvals: %w", err)

@@ -22,11 +22,12 @@ type ClaimUpdates struct {
 //
 // Errors: ErrForbidden, ErrInvalid.
 func (s *Service) ClaimUpdates(ctx context.Context, c core.Caller, claim ClaimUpdates) (core.UpdateBatch, error) {
-	if err := s.updates(ctx, c, claim.Agent, claim.Token); err != nil {
+	agent, err := s.updates(ctx, c, claim.Agent, claim.Token)
+	if err != nil {
 		return core.UpdateBatch{}, err
 	}
 	b, err := s.deps.Store.ClaimUpdates(ctx, core.ClaimUpdates{
-		Runtime: c.Token.Runtime, Agent: claim.Agent, TokenHash: tokenHash(claim.Token), Limit: claim.Limit, Lease: claim.Lease,
+		Runtime: c.Token.Runtime, Agent: agent, TokenHash: tokenHash(claim.Token), Limit: claim.Limit, Lease: claim.Lease,
 	})
 	if err != nil {
 		return core.UpdateBatch{}, fmt.Errorf("claim updates: %w", err)
@@ -40,7 +41,8 @@ func (s *Service) ClaimUpdates(ctx context.Context, c core.Caller, claim ClaimUp
 //
 // Errors: ErrForbidden, ErrInvalid.
 func (s *Service) AckUpdates(ctx context.Context, c core.Caller, agent, token string) (int, error) {
-	if err := s.updates(ctx, c, agent, token); err != nil {
+	agent, err := s.updates(ctx, c, agent, token)
+	if err != nil {
 		return 0, err
 	}
 	n, err := s.deps.Store.AckUpdates(ctx, core.AckUpdates{Runtime: c.Token.Runtime, Agent: agent, TokenHash: tokenHash(token)})
@@ -50,15 +52,17 @@ func (s *Service) AckUpdates(ctx context.Context, c core.Caller, agent, token st
 	return n, nil
 }
 
-func (s *Service) updates(ctx context.Context, c core.Caller, agent, token string) error {
+// updates checks a call about an agent's updates, and returns the name that the record
+// has for the agent: the caller names it as it does in its requests.
+func (s *Service) updates(ctx context.Context, c core.Caller, agent, token string) (string, error) {
 	if err := s.machine(ctx, c, core.ScopeRequest); err != nil {
-		return err
+		return "", err
 	}
 	if err := text("agent", agent, core.MaxShortText); err != nil {
-		return err
+		return "", err
 	}
 	if len(token) < minClaimToken || len(token) > maxClaimToken {
-		return core.Invalid("claim_token", "must be %d to %d bytes", minClaimToken, maxClaimToken)
+		return "", core.Invalid("claim_token", "must be %d to %d bytes", minClaimToken, maxClaimToken)
 	}
-	return nil
+	return s.deps.Describer.Text(agent, core.MaxShortText), nil
 }

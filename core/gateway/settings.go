@@ -124,7 +124,10 @@ func agentAt(field, name string) (string, error) {
 	if name == noAgent {
 		return "", nil
 	}
-	return segment(field, name)
+	if name == "" || !core.ValidAgentName(name) || !validText(name) {
+		return "", core.Invalid(field, "must be 1 to %d characters of UTF-8, none of them a control character", core.MaxShortText)
+	}
+	return name, nil
 }
 
 // onAgent runs one call on an agent and answers with its settings, a conflict too.

@@ -12,9 +12,6 @@ import (
 	"github.com/saysohq/sayso/core/approvals"
 )
 
-// unnamed stands in a path for the agent without a name.
-const unnamed = "-"
-
 func (g *Gateway) registerUpdates() {
 	claim := g.operation("claim-updates", http.MethodPost, "/v1/agents/{key}/updates/claim",
 		"Take what an agent of the runtime has not heard of yet")
@@ -31,7 +28,7 @@ type claimUpdatesInput struct {
 }
 
 func (g *Gateway) claimUpdates(ctx context.Context, in *claimUpdatesInput) (*output[api.Updates], error) {
-	agent, err := agentKey(in.Key)
+	agent, err := agentAt("path.key", in.Key)
 	if err != nil {
 		return nil, g.fail(ctx, err)
 	}
@@ -70,7 +67,7 @@ type ackUpdatesInput struct {
 }
 
 func (g *Gateway) ackUpdates(ctx context.Context, in *ackUpdatesInput) (*output[api.AckedUpdates], error) {
-	agent, err := agentKey(in.Key)
+	agent, err := agentAt("path.key", in.Key)
 	if err != nil {
 		return nil, g.fail(ctx, err)
 	}
@@ -79,12 +76,4 @@ func (g *Gateway) ackUpdates(ctx context.Context, in *ackUpdatesInput) (*output[
 		return nil, g.fail(ctx, err)
 	}
 	return respond(api.AckedUpdates{Acked: n}), nil
-}
-
-// agentKey is the agent that a path names.
-func agentKey(key string) (string, error) {
-	if key == unnamed {
-		return "", nil
-	}
-	return segment("path.key", key)
 }

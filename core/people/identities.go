@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/saysohq/sayso/core"
 )
@@ -105,7 +104,7 @@ func (s *Service) Owners(ctx context.Context, by core.Caller, runtime, agent str
 
 // agent is an agent's name as its approvals record it: safe text. Owners are looked
 // up by that, so they are stored by it.
-func (s *Service) agent(name string) string { return s.Text.Text(name, core.MaxShortText) }
+func (s *Service) agent(name string) string { return core.RecordedAgent(s.Text.Text, name) }
 
 func checkAgent(runtime, agent string) error {
 	switch {
@@ -113,10 +112,8 @@ func checkAgent(runtime, agent string) error {
 		return core.Invalid("runtime", "must be 1 to %d of a-z, 0-9 and '-', not beginning with '-'", core.MaxRuntimeName)
 	case agent == "":
 		return core.Invalid("agent", "must not be empty")
-	case len(agent) > core.MaxShortText:
-		return core.Invalid("agent", "must be at most %d bytes", core.MaxShortText)
-	case !utf8.ValidString(agent):
-		return core.Invalid("agent", "must be valid UTF-8")
+	case !core.ValidAgentName(agent):
+		return core.Invalid("agent", "must be at most %d characters of UTF-8", core.MaxShortText)
 	}
 	return nil
 }

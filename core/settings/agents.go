@@ -63,6 +63,7 @@ func (s *Service) lists(ctx context.Context, c core.Caller) error {
 // defaults. Errors: core.ErrNotFound (also for an agent of others), core.ErrForbidden,
 // core.ErrUnauthenticated, core.ErrInvalid.
 func (s *Service) Agent(ctx context.Context, c core.Caller, runtime, agent string) (AgentView, error) {
+	agent = s.recorded(agent)
 	if err := s.authorise(ctx, c, runtime, agent, see); err != nil {
 		return AgentView{}, err
 	}
@@ -112,6 +113,7 @@ type ModeChange struct {
 // core.ErrNotFound (also for an agent of others), core.ErrForbidden (a viewer; a looser
 // mode from a terminal; a machine), core.ErrUnauthenticated, core.ErrInvalid.
 func (s *Service) SetMode(ctx context.Context, c core.Caller, in ModeChange) (AgentView, error) {
+	in.Agent = s.recorded(in.Agent)
 	if err := s.authorise(ctx, c, in.Runtime, in.Agent, tighten); err != nil {
 		return AgentView{}, err
 	}
@@ -123,7 +125,10 @@ func (s *Service) SetMode(ctx context.Context, c core.Caller, in ModeChange) (Ag
 	if err != nil {
 		return AgentView{}, fmt.Errorf("read agent: %w", err)
 	}
-	// Another mode that comes between this look and the write makes the write a conflict.
+	if in.Revision != before.ModeRevision && mode != before.Mode {
+		return s.outcome(ctx, c, before, "set mode", core.ErrConflict)
+	}
+	in.Revision = before.ModeRevision // Whatever comes between this look and the write makes it a conflict.
 	if asksLess(s.inForce(mode), s.inForce(before.Mode)) {
 		if err := s.permit(c, loosen); err != nil {
 			return AgentView{}, err

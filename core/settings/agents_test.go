@@ -1,13 +1,17 @@
 package settings_test
 
 import (
+	"context"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/saysohq/sayso/core"
+	"github.com/saysohq/sayso/core/approvals"
 	"github.com/saysohq/sayso/core/policy"
 	"github.com/saysohq/sayso/core/settings"
+	"github.com/saysohq/sayso/core/store/sqlite"
 )
 
 func change(mode string, revision int64) settings.ModeChange {
@@ -119,6 +123,63 @@ func TestATerminalLoosensNothing(t *testing.T) {
 	v, err := settings.New(d).SetMode(t.Context(), terminal(k.owner), change("autonomous", strict.ModeRevision))
 	require.NoError(t, err)
 	require.Equal(t, policy.ModeOutside, v.InForce)
+}
+
+// overtaken is a store in which somebody changes the mode just after it was read.
+type overtaken struct {
+	*sqlite.Store
+	by func()
+}
+
+func (o overtaken) ReadAgent(ctx context.Context, runtime, agent string) (core.Agent, error) {
+	a, err := o.Store.ReadAgent(ctx, runtime, agent)
+	o.by()
+	return a, err
+}
+
+// What a terminal may set is judged by the mode that it replaces: one that guesses the
+// next revision does not replace what a person tightens meanwhile.
+func TestATerminalLoosensNothingByGuessing(t *testing.T) {
+	t.Parallel()
+	for _, guess := range []int64{0, 1} {
+		k := newKit(t)
+		d := k.deps()
+		d.Agents = overtaken{k.store, func() {
+			_, err := k.store.SetMode(t.Context(), core.SetMode{Runtime: "agents", Agent: "books", Mode: core.ModeBeforeEverything, By: "ann"})
+			require.NoError(t, err)
+		}}
+		got, err := settings.New(d).SetMode(t.Context(), terminal(k.owner), change(string(policy.ModeOutside), guess))
+		require.ErrorIs(t, err, core.ErrConflict)
+		require.Equal(t, "books", got.Name)
+		is, err := k.service.Agent(t.Context(), k.owner, "agents", "books")
+		require.NoError(t, err)
+		require.Equal(t, policy.ModeEverything, is.InForce)
+	}
+}
+
+// What is set for an agent is set for the one whose requests are judged: by its name as
+// its requests write it and as lists show it, hidden characters and all.
+func TestAnAgentIsSetByBothItsNames(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	for _, raw := range []string{"⚙\ufe0f builder", strings.Repeat("\u200b", 45) + strings.Repeat("😀", 30)} {
+		asked, err := k.asks.Ask(t.Context(), k.machine, approvals.Ask{
+			Kind: core.KindPlugin, Title: "Send", Agent: raw, Operation: approvals.AskOperation{Tool: "mail", Arguments: []byte(`{}`)},
+		})
+		require.NoError(t, err)
+		shown := asked.Approval.Agent
+		require.NotEqual(t, raw, shown)
+		for revision, name := range []string{raw, shown} {
+			v, err := k.service.Pause(t.Context(), k.admin, "agents", name, int64(2*revision))
+			require.NoError(t, err)
+			require.Equal(t, shown, v.Name)
+			is, err := k.store.ReadAgent(t.Context(), "agents", shown)
+			require.NoError(t, err)
+			require.True(t, is.Paused())
+			_, err = k.service.Resume(t.Context(), k.admin, "agents", name, is.PauseRevision)
+			require.NoError(t, err)
+		}
+	}
 }
 
 // R155: everybody lists what they may see.

@@ -28,6 +28,7 @@ func (s *Service) Resume(ctx context.Context, c core.Caller, runtime, agent stri
 }
 
 func (s *Service) setPaused(ctx context.Context, c core.Caller, cmd core.SetPaused, what act) (AgentView, error) {
+	cmd.Agent = s.recorded(cmd.Agent)
 	if err := s.authorise(ctx, c, cmd.Runtime, cmd.Agent, what); err != nil {
 		return AgentView{}, err
 	}
@@ -49,6 +50,7 @@ func (s *Service) setPaused(ctx context.Context, c core.Caller, cmd core.SetPaus
 // agent of others), core.ErrForbidden (a viewer, a machine), core.ErrUnauthenticated,
 // core.ErrInvalid.
 func (s *Service) Reset(ctx context.Context, c core.Caller, runtime, agent string) (AgentView, error) {
+	agent = s.recorded(agent)
 	if err := s.authorise(ctx, c, runtime, agent, tighten); err != nil {
 		return AgentView{}, err
 	}
@@ -61,6 +63,7 @@ func (s *Service) Reset(ctx context.Context, c core.Caller, runtime, agent strin
 // again or something is set for it. For admins. Errors: those of Reset, and
 // core.ErrForbidden for an owner and for a terminal's session.
 func (s *Service) Delete(ctx context.Context, c core.Caller, runtime, agent string) (AgentView, error) {
+	agent = s.recorded(agent)
 	if err := s.authorise(ctx, c, runtime, agent, loosen); err != nil { // A strict mode goes too.
 		return AgentView{}, err
 	}

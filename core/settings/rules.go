@@ -65,6 +65,8 @@ func (s *Service) Rules(ctx context.Context, c core.Caller, q core.RuleQuery) ([
 		return nil, core.ErrForbidden
 	}
 	if q.Agent != nil {
+		agent := s.recorded(*q.Agent)
+		q.Agent = &agent
 		if err := s.authorise(ctx, c, q.Runtime, *q.Agent, see); err != nil {
 			return nil, err
 		}
@@ -169,6 +171,7 @@ type MoneySwitch struct {
 // (also for an agent of others), core.ErrForbidden (a viewer, a machine, a terminal),
 // core.ErrUnauthenticated, core.ErrInvalid.
 func (s *Service) SwitchMoney(ctx context.Context, c core.Caller, in MoneySwitch) (RuleView, error) {
+	in.Agent = s.recorded(in.Agent)
 	if err := s.authorise(ctx, c, in.Runtime, in.Agent, loosen); err != nil {
 		return RuleView{}, err
 	}
@@ -215,6 +218,7 @@ func (s *Service) History(ctx context.Context, c core.Caller, runtime, agent str
 	if c.Token != nil {
 		return nil, core.ErrForbidden
 	}
+	agent = s.recorded(agent)
 	if err := s.authorise(ctx, c, runtime, agent, see); err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"unicode/utf8"
 
 	"github.com/saysohq/sayso/core"
 	"github.com/saysohq/sayso/core/policy"
@@ -77,6 +76,12 @@ const (
 	tighten     // Fewer calls run unasked, or the same.
 	loosen      // More calls may run.
 )
+
+// recorded is the name of an agent as its approvals have it: settings of any other name
+// would hold for nobody.
+func (s *Service) recorded(agent string) string {
+	return core.RecordedAgent(s.deps.Text.Text, agent)
+}
 
 // authorise finds the caller entitled to this act on the agent. Errors: core.ErrNotFound
 // (also for an agent of others), core.ErrForbidden, core.ErrUnauthenticated,
@@ -150,8 +155,8 @@ func named(runtime, agent string) error {
 	switch {
 	case !core.ValidRuntimeName(runtime):
 		return core.Invalid("runtime", "must be the name of a runtime")
-	case len(agent) > core.MaxShortText, !utf8.ValidString(agent):
-		return core.Invalid("agent", "must be at most %d bytes of UTF-8", core.MaxShortText)
+	case !core.ValidAgentName(agent):
+		return core.Invalid("agent", "must be at most %d characters of UTF-8", core.MaxShortText)
 	}
 	return nil
 }
