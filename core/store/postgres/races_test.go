@@ -175,6 +175,39 @@ func TestThePersonIsLockedFirst(t *testing.T) {
 	require.Equal(t, core.StatusPending, now.Status)
 }
 
+// A reset locks all that it takes back in the order of the ids, what other agents have
+// open in the same run included: it holds nothing behind a row that it waits for.
+func TestAResetLocksInOneOrder(t *testing.T) {
+	t.Parallel()
+	s := opened(t)
+	helped, own := draft(1), draft(2)
+	helped.Approval.Agent, helped.Approval.RunID, own.Approval.RunID = "helper", "run", "run"
+	for _, c := range []core.NewApproval{helped, own} {
+		_, err := s.Create(t.Context(), c)
+		require.NoError(t, err)
+	}
+	holder, err := s.pool.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = holder.Exec(t.Context(), `SELECT 1 FROM approvals WHERE id = $1 FOR UPDATE`, helped.Approval.ID)
+	require.NoError(t, err)
+	ended := make(chan error, 1)
+	go func() {
+		_, hints, err := s.ResetAgent(context.Background(), core.EndAgent{Runtime: "builder", Agent: "agent", By: "ann"})
+		if err == nil && len(hints) != 2 {
+			err = fmt.Errorf("%d rows were taken back", len(hints))
+		}
+		ended <- err
+	}()
+	for !waiting(t, s) {
+		continue // A real server: there is no signal to wait for.
+	}
+	tag, err := holder.Exec(t.Context(), `SELECT 1 FROM approvals WHERE id = $1 FOR UPDATE NOWAIT`, own.Approval.ID)
+	require.NoError(t, err)
+	require.Equal(t, int64(1), tag.RowsAffected(), "the later row is not held meanwhile")
+	require.NoError(t, holder.Commit(t.Context()))
+	require.NoError(t, <-ended)
+}
+
 // Of two transactions in a deadlock the server ends one; the store repeats it.
 func TestADeadlockIsRepeated(t *testing.T) {
 	t.Parallel()

@@ -109,6 +109,8 @@ func askAgainOnce(k *kit) {
 	require.Equal(k.t, "alice", got.Aftermath.AskedAgain.By)
 	require.Equal(k.t, "bob", got.Aftermath.Dismissed.By, "one act leaves the other")
 	k.advance(core.ListenWindow) // Nobody listens any more; what was asked was asked.
+	_, err = k.Prune(k.ctx, 10)
+	require.NoError(k.t, err)
 	again, err := k.AskAgain(k.ctx, k.by(bob, a.ID))
 	require.NoError(k.t, err)
 	k.same(got, again)

@@ -17,8 +17,10 @@ const (
 	sqlRemoveRules = `UPDATE rules SET removed_at = ?, removed_by = ?, removed_name = ? WHERE runtime = ? AND agent = ? AND removed_at = 0`
 	sqlAgentRuns   = `SELECT DISTINCT run_id FROM approvals WHERE (status = 'pending' OR execution = 'unclaimed')
 		AND runtime = ? AND agent = ? AND run_id <> '' ORDER BY run_id`
-	sqlHoldAgent = `SELECT id FROM approvals WHERE (status = 'pending' OR execution = 'unclaimed') AND runtime = ? AND agent = ?
-		ORDER BY id FOR UPDATE`
+	// One statement for all of them: rows are locked in the order of their ids, whosever
+	// they are.
+	sqlHoldAgent = `SELECT id FROM approvals WHERE (status = 'pending' OR execution = 'unclaimed') AND runtime = ?1
+		AND (agent = ?2 OR (run_id <> '' AND run_id IN %s)) ORDER BY id FOR UPDATE`
 
 	whereAgentPending   = `a.status = 'pending' AND a.runtime = ? AND a.agent = ? ORDER BY a.id`
 	whereAgentUnclaimed = `a.execution = 'unclaimed' AND a.runtime = ? AND a.agent = ? ORDER BY a.id`
@@ -154,16 +156,17 @@ func (t *tx) openRuns(c core.EndAgent) (runs []string, err error) {
 
 // takeBack cancels and voids what the agent and its runs have open.
 func (t *tx) takeBack(c core.EndAgent, runs []string) ([]core.Hint, error) {
-	if err := t.hold(sqlHoldAgent, c.Runtime, c.Agent); err != nil {
+	names, err := encodeJSON(append([]string{}, runs...))
+	if err != nil {
+		return nil, core.Invalid("run", "must be text")
+	}
+	if err := t.hold(t.rows.holdAgent, c.Runtime, c.Agent, *names); err != nil {
 		return nil, err
 	}
 	reads := []Statement{
 		{t.rows.agentPending, []any{c.Runtime, c.Agent}}, {t.rows.agentUnclaimed, []any{c.Runtime, c.Agent}},
 	}
 	for _, run := range runs {
-		if err := t.hold(sqlHoldRun, c.Runtime, run); err != nil {
-			return nil, err
-		}
 		reads = append(reads, Statement{t.rows.runPending, []any{c.Runtime, run}}, Statement{t.rows.runUnclaimed, []any{c.Runtime, run}})
 	}
 	var hints []core.Hint

@@ -3,6 +3,7 @@ package record
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	"github.com/saysohq/sayso/core"
 )
@@ -27,6 +28,8 @@ func endedNow() []string {
 		`DELETE FROM codes WHERE expires_at <= ?1`,
 		`DELETE FROM prompts WHERE expires_at <= ?1`,
 		`DELETE FROM blocks WHERE blocked_until <= ?1`,
+		// Whoever last asked so long ago does not listen any more.
+		`DELETE FROM listeners WHERE heard_at <= CAST(?1 AS bigint) - ` + strconv.Itoa(core.ListenWindow),
 		`DELETE FROM broken_routes AS b WHERE CAST(?1 AS bigint) > 0 AND b.person_id <> '' AND NOT EXISTS (SELECT 1 FROM identities i
 			WHERE i.principal_id = b.person_id AND i.channel = b.channel AND i.account = b.account)`,
 	}
@@ -44,7 +47,6 @@ func endedLongAgo() []string {
 		// Those of settings, which no approval takes with it (core.AgentHint).
 		`DELETE FROM events WHERE approval_id >= 'agent/' AND approval_id < 'agent0' AND created_at <= ?1`,
 		`DELETE FROM reopened WHERE created_at <= ?1`,
-		`DELETE FROM listeners WHERE heard_at <= ?1`,
 		`DELETE FROM instances AS i WHERE i.registered_at <= ?1 AND i.epoch < (
 			SELECT max(n.epoch) FROM instances n WHERE n.runtime = i.runtime AND n.name = i.name)`,
 		`DELETE FROM runs WHERE (runtime, id) IN (SELECT r.runtime, r.id FROM runs r

@@ -39,7 +39,7 @@ type Table struct {
 	runPending, runUnclaimed   string
 	bootPending, bootUnclaimed string
 
-	agentPending, agentUnclaimed string
+	agentPending, agentUnclaimed, holdAgent string
 
 	// Reads of one row that a write relies on or changes, by the strength of its lock.
 	card, person             [2]string
@@ -78,6 +78,7 @@ func newTable(d Dialect) *Table {
 	t.runPending, t.runUnclaimed = t.selectWhere(whereRunPending), t.selectWhere(whereRunUnclaimed)
 	t.bootPending, t.bootUnclaimed = t.selectWhere(whereBootPending), t.selectWhere(whereBootUnclaimed)
 	t.agentPending, t.agentUnclaimed = t.selectWhere(whereAgentPending), t.selectWhere(whereAgentUnclaimed)
+	t.holdAgent = strings.ReplaceAll(sqlHoldAgent, "%s", strings.ReplaceAll(t.TextsIn, "%s", "?3"))
 	t.card, t.person = t.strengths(sqlCardOf), t.strengths(sqlReadPrincipal)
 	t.run, t.code, t.failures, t.job = t.strengths(sqlReadRun), t.strengths(sqlReadCode), t.strengths(sqlCodeFailures), t.strengths(sqlReadJob)
 	t.delivery = t.locking(sqlDelivery, forUpdate)
