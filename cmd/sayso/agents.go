@@ -71,12 +71,13 @@ func (c *connection) listAgents(cmd *cobra.Command, asJSON bool) error {
 // unnamed is how calls that name no agent are written on a command line.
 const unnamed = "-"
 
-// shownAgent is an agent's name for a terminal: it is the runtime's own text.
+// shownAgent is an agent's name for a terminal, as a command takes it again: it is the
+// runtime's own text, and what is safe already stays as it is.
 func shownAgent(name string) string {
 	if name == "" {
 		return unnamed
 	}
-	return string(redact.Visible(name))
+	return core.RecordedAgent(redact.New().Text, name)
 }
 
 // agentNamed reads an agent's name from a command line.
