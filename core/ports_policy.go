@@ -69,7 +69,7 @@ type AgentSettings interface {
 	// ListAgents lists the agents that something was set for, that have owners, or that
 	// asked one of the newest MaxPage questions, by runtime and name. One that was deleted
 	// is left out until it asks again or something is set for it.
-	ListAgents(ctx context.Context, q AgentQuery) ([]Agent, error)
+	ListAgents(ctx context.Context, q AgentQuery) ([]ListedAgent, error)
 	// SetMode changes the mode by compare-and-set, from the next call on (R52). Setting
 	// what it is already changes nothing, whatever the revision. Errors: ErrConflict with
 	// the current settings, ErrInvalid (no such mode), ErrNotFound (the guarded person

@@ -45,6 +45,12 @@ type EndAgent struct {
 	Guard   Guard
 }
 
+// ListedAgent is an agent in a list.
+type ListedAgent struct {
+	Agent
+	Rules int // That cover something now, switches for money included.
+}
+
 // AgentQuery filters a list of agents; empty fields do not filter.
 type AgentQuery struct {
 	Runtime string

@@ -36,11 +36,7 @@ func (s *Service) Agents(ctx context.Context, c core.Caller) ([]AgentView, error
 	}
 	views := make([]AgentView, 0, len(all))
 	for i := range all {
-		v, err := s.view(ctx, c, all[i])
-		if err != nil {
-			return nil, err
-		}
-		views = append(views, v)
+		views = append(views, s.viewed(c, all[i].Agent, all[i].Rules))
 	}
 	return views, nil
 }
@@ -79,10 +75,14 @@ func (s *Service) view(ctx context.Context, c core.Caller, a core.Agent) (AgentV
 	if err != nil {
 		return AgentView{}, fmt.Errorf("read rules: %w", err)
 	}
+	return s.viewed(c, a, len(rules)), nil
+}
+
+func (s *Service) viewed(c core.Caller, a core.Agent, rules int) AgentView {
 	if !c.Admin() {
 		a.PausedBy = ""
 	}
-	return AgentView{Agent: a, InForce: s.inForce(a.Mode), Default: a.Mode == "", Rules: len(rules)}, nil
+	return AgentView{Agent: a, InForce: s.inForce(a.Mode), Default: a.Mode == "", Rules: rules}
 }
 
 // inForce is what a stored mode means now.

@@ -19,6 +19,7 @@ func agentLifeSpecs() []spec {
 		{"R75 deleting an agent ends its rules for good and leaves it with nothing set", deleteForgets},
 		{"a deleted agent has the generations after those before", deleteGenerations},
 		{"agents are known by settings, owners and what they asked lately", agentsListed},
+		{"a list of agents counts the rules that cover something", agentsCounted},
 		{"R155 a list of agents and of rules is cut to what its viewer may see", agentsViewed},
 		{"R73 a tool has one switch at a time", switchOnce},
 		{"R168 each change of settings is an event of its agent, and is pruned with its history", settingsEvents},
@@ -292,6 +293,33 @@ func agentsListed(k *kit) {
 	own := []string{ownRuntime + " asked", ownRuntime + " owned", ownRuntime + " set"}
 	require.Equal(k.t, own, names(core.AgentQuery{Runtime: ownRuntime}))
 	require.ElementsMatch(k.t, append(own, otherRuntime+" asked"), names(core.AgentQuery{}))
+}
+
+func agentsCounted(k *kit) {
+	count := func() int {
+		list, err := k.ListAgents(k.ctx, core.AgentQuery{Runtime: ownRuntime})
+		require.NoError(k.t, err)
+		require.Len(k.t, list, 1)
+		live, _, err := k.LiveRules(k.ctx, ownRuntime, "agent-1")
+		require.NoError(k.t, err)
+		require.Len(k.t, live, list[0].Rules)
+		return list[0].Rules
+	}
+	made := k.makeRule()
+	once, brief := k.moneySwitch("pay"), k.moneySwitch("refund")
+	once.Rule.UsesAllowed, brief.Life = 1, 1_000
+	for _, c := range []core.NewRule{once, brief} {
+		_, err := k.SwitchMoney(k.ctx, c, core.Guard{})
+		require.NoError(k.t, err)
+	}
+	require.Equal(k.t, 3, count())
+	k.advance(1_000)
+	require.Equal(k.t, 2, count(), "one has ended by itself")
+	k.create(under(k.rule(once.Rule.ID), k.generation()))
+	require.Equal(k.t, 1, count(), "one is used up")
+	_, err := k.RemoveRule(k.ctx, core.RemoveRule{ID: made.ID, By: "alice"})
+	require.NoError(k.t, err)
+	require.Zero(k.t, count())
 }
 
 func agentsViewed(k *kit) {

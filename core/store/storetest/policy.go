@@ -77,7 +77,7 @@ func policyMode(k *kit) {
 	require.NoError(k.t, err)
 	require.Len(k.t, list, 2)
 	require.Empty(k.t, list[0].Name, "the agent without a name is one too")
-	require.Equal(k.t, cleared, list[1])
+	require.Equal(k.t, core.ListedAgent{Agent: cleared, Rules: 1}, list[1])
 	changes, err := k.PolicyChanges(k.ctx, ownRuntime, "agent-1", 2)
 	require.NoError(k.t, err)
 	require.Equal(k.t, []core.PolicyChange{

@@ -169,7 +169,7 @@ func populate(t *testing.T, s record) {
 // policyOf is what a store knows of the agent's policy.
 type policyOf struct {
 	Rules    []core.Rule
-	Agents   []core.Agent
+	Agents   []core.ListedAgent
 	Changes  []core.PolicyChange
 	Reopened core.Reopened
 	Facts    map[string]string

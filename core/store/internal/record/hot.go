@@ -61,7 +61,7 @@ func (t *Table) Hot() map[string]Statement {
 		"forgotten":       one(t.markForgotten, now, now),
 		"policy state":    one(sqlPolicyState, "r", "a", "i", now, "h"),
 		"tables in force": one(sqlTablesInForce),
-		"list agents":     one(sqlListAgents, int64(limit), "", ""),
+		"list agents":     one(sqlListAgents, int64(limit), "", "", now),
 		"agent standing":  one(sqlAgentStanding, "r", "a"),
 		"live rules":      one(sqlLiveRules, "r", "a"),
 		"use rule":        one(sqlUseRule, "u", "r", "a", now),
