@@ -17,9 +17,9 @@ const (
 	// inner pages and the deployment's, and 1.2 for each write.
 	pagesPerCommit = 12
 	pagesPerWrite  = 2
-	// maxLogPages is the length from which the log must begin anew: 16 MiB, which a
+	// maxLogPages is the length from which the log must begin anew: 32 MiB, which a
 	// start after a crash reads in a moment.
-	maxLogPages = 4096
+	maxLogPages = 8192
 
 	sqlCheckpoint = "PRAGMA wal_checkpoint(PASSIVE)"
 )
@@ -75,6 +75,9 @@ func (c *checkpointer) move() (err error) {
 		}
 	}
 	pages, err := checkpoint(c.conn)
+	if err == nil && pages > maxLogPages { // What came meanwhile too, so that little is left to the writer.
+		pages, err = checkpoint(c.conn)
+	}
 	if err == nil {
 		c.long.Store(pages > maxLogPages)
 	}
