@@ -162,7 +162,10 @@ func marks(a *core.Approval, omitted int64, settled bool) []string {
 	if settled {
 		return m
 	}
-	if a.Class == core.ClassMoney {
+	switch {
+	case a.Class == core.ClassMoney && a.Kind == core.KindExec:
+		m = append(m, MarkMoneyCommand)
+	case a.Class == core.ClassMoney:
 		m = append(m, MarkMoney)
 	}
 	if a.Continuation == core.ContinuationDraft {

@@ -58,6 +58,8 @@ func pendingCases() []golden {
 	marked.Presentation.Redacted, marked.Presentation.MixedScript = true, true
 	money := plugin
 	money.Class = core.ClassMoney
+	moneyCommand := exec
+	moneyCommand.Class, moneyCommand.AlwaysOffer = core.ClassMoney, nil
 	draft := plugin
 	draft.Continuation = core.ContinuationDraft
 	longScope := plugin
@@ -92,6 +94,7 @@ func pendingCases() []golden {
 		{"pending_exec_given_id", given, command, at(aliceCard)},
 		{"pending_plugin_always", plugin, arguments, at(aliceCard)},
 		{"pending_plugin_money_never_always", money, arguments, at(aliceCard)},
+		{"pending_exec_money_no_list", moneyCommand, command, at(aliceCard)},
 		{"pending_plugin_draft", draft, arguments, at(aliceCard)},
 		{"pending_plugin_long_scope", longScope, arguments, at(aliceCard)},
 	}

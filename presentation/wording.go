@@ -52,6 +52,9 @@ const (
 // controls.
 const MarkMoney = "Money and deletes ask every time, unless the list of what is allowed without asking has the tool."
 
+// MarkMoneyCommand says the same of a command, which no list lets through (R70, R73).
+const MarkMoneyCommand = "Commands that spend or delete ask every time."
+
 // pills name what a class does; reading needs none (R83).
 func pill(c core.Class) string {
 	switch c {

@@ -75,13 +75,15 @@ func (p *Pages) pageOf(r *http.Request, c core.Caller, a *core.Approval, d core.
 	})
 	card.Facts = append(card.Facts, p.times(a, &card)...)
 	footer := ""
-	if at := slices.Index(card.Marks, presentation.MarkMoney); at >= 0 { // It stands where a rule would be offered.
-		card.Marks, footer = slices.Delete(card.Marks, at, at+1), presentation.MarkMoney
+	for _, mark := range []string{presentation.MarkMoney, presentation.MarkMoneyCommand} {
+		if at := slices.Index(card.Marks, mark); at >= 0 { // It stands where a rule would be offered.
+			card.Marks, footer = slices.Delete(card.Marks, at, at+1), mark
+		}
 	}
 	v := web.Approval{
 		Frame: p.frame(r.Context(), c, card.Title, web.StateOf(&card)),
 		Card:  card, Path: p.cfg.Links.Path(a.ID), Revision: a.Revision, Expires: a.ExpiresAt,
-		Opened: r.URL.Query().Get("view") == "all", Footer: footer, Doubt: a.MayHaveHappened(),
+		Opened: r.URL.Query().Get("view") == "all", Footer: footer, Listed: footer == presentation.MarkMoney, Doubt: a.MayHaveHappened(),
 	}
 	full := card.Command + card.Body
 	v.Text, v.Cut, v.Hidden = preview(full, v.Opened || a.Status.Terminal())

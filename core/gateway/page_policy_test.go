@@ -16,6 +16,7 @@ import (
 	"github.com/saysohq/sayso/core/approvals"
 	"github.com/saysohq/sayso/core/policy"
 	"github.com/saysohq/sayso/core/settings"
+	"github.com/saysohq/sayso/presentation"
 )
 
 // The agents that a person may see: those that asked, with the mode in force (R51,
@@ -302,7 +303,8 @@ func TestPage_TrailIsForAdmins(t *testing.T) {
 	require.NotContains(t, theirs.body, "starter: shell")
 }
 
-// R72, R87: a card about money offers no rule, and says why below its controls.
+// R72, R87: a card about money offers no rule, and says why below its controls. The
+// list that lets a tool through lets no command through, and is not pointed to there.
 func TestPage_MoneyFooter(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, siteOptions{})
@@ -310,13 +312,16 @@ func TestPage_MoneyFooter(t *testing.T) {
 		always(v)
 		v.Class, v.AlwaysOffer = core.ClassMoney, nil
 	})
-	a := s.ask()
-	page := s.admin.get(pathOf(&a))
-	require.Contains(t, page.body, "Money or deletes")
-	require.NotContains(t, page.body, "Always allow")
-	_, form, _ := strings.Cut(page.body, `<form id="decide"`)
-	require.Contains(t, form, "Money and deletes ask every time, unless the list of what is allowed without asking has the tool.")
-	require.Equal(t, 1, strings.Count(page.body, "Money and deletes ask every time"))
+	tool, command := s.ask(longPlugin(10)), s.ask()
+	for why, a := range map[string]*core.Approval{presentation.MarkMoney: &tool, presentation.MarkMoneyCommand: &command} {
+		page := s.admin.get(pathOf(a))
+		require.Contains(t, page.body, "Money or deletes")
+		require.NotContains(t, page.body, "Always allow")
+		_, form, _ := strings.Cut(page.body, `<form id="decide"`)
+		require.Contains(t, form, why)
+		require.Equal(t, 1, strings.Count(page.body, why))
+		require.Equal(t, a.Kind == core.KindPlugin, strings.Contains(form, "Open the list"))
+	}
 }
 
 // R86, R108, K3: nobody knows what became of it, and the page says so until somebody

@@ -83,6 +83,7 @@ type Approval struct {
 	Unclear  bool   // Whether the last press was recorded is not known: there are no controls.
 	Doubt    bool   // Nobody knows what became of it.
 	Footer   string // Why nothing else is offered; "" where there is nothing to say.
+	Listed   bool   // The list of what is allowed without asking can change that.
 	Notes    []Note // What came of it since, and what can be done about it.
 	Trail    *Trail // For admins.
 }
