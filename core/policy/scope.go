@@ -3,6 +3,7 @@ package policy
 import (
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 )
 
@@ -82,9 +83,11 @@ func NormalHost(address string) (string, bool) {
 		return "", false
 	}
 	if port := u.Port(); port != "" && port != own {
-		if port = strings.TrimLeft(port, "0"); port == "" || len(port) > 5 {
+		n, err := strconv.ParseUint(port, 10, 16) // No other port exists.
+		if err != nil || n == 0 {
 			return "", false
 		}
+		port = strconv.FormatUint(n, 10)
 		if port != own {
 			if strings.Contains(host, ":") {
 				host = "[" + host + "]"

@@ -55,6 +55,7 @@ func TestHostsInDisguise(t *testing.T) {
 		"https://" + strings.Repeat("a", 64) + ".example": "",
 		"https://example.com:0/":                          "",
 		"https://example.com:99999999/":                   "",
+		"https://example.com:65536/":                      "",
 		"ftp://example.com/":                              "",
 		"file:///etc/passwd":                              "",
 		"javascript:alert(1)":                             "",
