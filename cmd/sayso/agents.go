@@ -23,7 +23,7 @@ func newAgents(c *connection) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "agents", GroupID: "answer", Short: "List agents, and change what they ask before",
 		Long: "What people set for the agents that they decide for, as the person whom `sayso login` signed in.\n" + stricterOnly,
-		Args: exactly(0), RunE: list,
+		Args: noSuchCommand, RunE: list,
 	}
 	cmd.AddCommand(
 		&cobra.Command{Use: "list", Short: "List the agents that you may see", Args: exactly(0), RunE: list},

@@ -126,7 +126,8 @@ func newLint(c *connection) *cobra.Command {
 		Use: "lint", Short: "Check tables, and compare them with a runtime's tools",
 		Long: "With --table or --organisation: read these files over the starter table, name every fault by line,\n" +
 			"and compare them with --tools if it is given; no service is needed. Without: compare what the running\n" +
-			"service has in force, and the runtime's rules, with --tools. Exit code 1 where something was found.\n\n" +
+			"service has in force, and the runtime's rules, with --tools. Exit code 64 where a file is wrong, and\n" +
+			"1 where the comparison found something.\n\n" +
 			"--tools is a JSON list of what the runtime declares:\n" +
 			`  [{"name": "mail", "operations": ["send", "archive"], "fields": {"to": []}}]`,
 		Example: "  sayso policy lint --table tools.yaml\n  sayso policy lint --tools declared.json --runtime ci",
@@ -164,7 +165,7 @@ func (l *linting) run(cmd *cobra.Command) error {
 		}
 		return l.print(found.Findings)
 	}
-	p, err := tables.Load(tables.Files{Operator: l.tables, Organisation: l.organisation})
+	p, err := tables.Load(tables.Files{Operator: l.tables, Organisation: l.organisation, Typed: true})
 	if err != nil {
 		return usage("%w", err)
 	}

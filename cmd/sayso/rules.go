@@ -21,7 +21,7 @@ func newRules(c *connection) *cobra.Command {
 		Use: "rules", GroupID: "answer", Short: "List what agents may do without asking, and take it back",
 		Long: "Always-allow rules that people made from cards, and switches for money, of the agents that you\n" +
 			"decide for, as the person whom `sayso login` signed in. A removed rule ends with the next call.",
-		Args: exactly(0),
+		Args: noSuchCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.listRules(cmd, q) },
 	}
 	list := &cobra.Command{

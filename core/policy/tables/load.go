@@ -24,6 +24,9 @@ var starter []byte
 type Files struct {
 	Operator     []string // Each lies over those before it.
 	Organisation string   // "" for none.
+	// Typed says that whoever reads the faults has typed the paths: the files are then
+	// named by them, and else as the configuration calls them.
+	Typed bool
 }
 
 // All are the files, the operator's first.
@@ -54,7 +57,7 @@ type Snapshot struct {
 	organisation *source
 }
 
-// source is one file. Its name is what the configuration calls it.
+// source is one file. Its name is what faults call it.
 type source struct {
 	name string
 	text []byte
@@ -65,13 +68,21 @@ type source struct {
 func Read(f Files) Snapshot {
 	var s Snapshot
 	for i, path := range f.Operator {
-		s.operator = append(s.operator, readSource(fmt.Sprintf("policy.tables[%d]", i), path))
+		s.operator = append(s.operator, readSource(f.name(fmt.Sprintf("policy.tables[%d]", i), path), path))
 	}
 	if f.Organisation != "" {
-		o := readSource("policy.organisation", f.Organisation)
+		o := readSource(f.name("policy.organisation", f.Organisation), f.Organisation)
 		s.organisation = &o
 	}
 	return s
+}
+
+// name is what faults call a file.
+func (f Files) name(configured, path string) string {
+	if f.Typed {
+		return path
+	}
+	return configured
 }
 
 // Same reports whether both hold the same, and could not be read for the same reasons.
@@ -97,7 +108,7 @@ func (s Snapshot) sources() []source {
 }
 
 // Compile lays the tables over the starter table. Errors: everything that is wrong,
-// joined: for each file why it could not be read, without its path, or a *SyntaxError
+// joined: for each file why it could not be read, without its path unless Files.Typed, or a *SyntaxError
 // (ErrInvalid) with all of its faults; where all have the right form, a *CompileError
 // (ErrInvalid) with everything that is wrong with what they say.
 func (s Snapshot) Compile() (*policy.Policy, error) {

@@ -253,6 +253,17 @@ func TestFaultsOfAllFilesAreTold(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	require.ErrorContains(t, err, "policy.tables[2]: line 2: has a key that is not known")
 	require.ErrorContains(t, err, "policy.tables[3]: ")
+
+	// Whoever typed the paths is told by them.
+	f.Typed = true
+	_, err = tables.Load(f)
+	require.ErrorContains(t, err, f.Operator[2]+": line 2: has a key that is not known")
+	require.ErrorContains(t, err, f.Operator[3]+": no such file")
+	f.Operator = f.Operator[:2]
+	_, err = tables.Load(f)
+	require.ErrorContains(t, err, f.Operator[0]+": line 5: tools[1]")
+	require.ErrorContains(t, err, f.Organisation+": line 3: tools[0]")
+	require.NotContains(t, err.Error(), "policy.")
 }
 
 // Several tables of an operator lie over each other in their order, each like the next
