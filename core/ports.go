@@ -131,7 +131,8 @@ type ListQuery struct {
 	Status  Status
 	Origin  Origin // OriginAuto lists what ran without asking (R67).
 	Within  Millis // Only what was asked within this time, in ms, before now; 0 for any.
-	Agent   string
+	Agent   string // "" for any.
+	Unnamed bool   // Only calls that name no agent.
 	Session string
 	Run     string
 	// DecisionKey finds what one note or message decided (K22).

@@ -275,6 +275,9 @@ func TestPage_RanWithoutAsking(t *testing.T) {
 	require.Contains(t, rest.body, "Edit the notes")
 	require.NotContains(t, rest.body, ">Older<")
 	require.Contains(t, s.admin.get("/unattended?"+strings.TrimPrefix(agentPath("books"), "/agent?")).body, "Nothing, as far back")
+	unnamed := s.admin.get("/unattended?" + strings.TrimPrefix(agentPath(""), "/agent?")).body
+	require.Contains(t, unnamed, "Only calls without an agent’s name")
+	require.Contains(t, unnamed, "Nothing, as far back")
 	require.NotContains(t, rita.get("/unattended").body, "Edit the notes")
 	for _, odd := range []string{"?before=x&id=y", "?before=1", "?runtime=%00"} {
 		require.Equal(t, http.StatusOK, s.admin.get("/unattended"+odd).status, odd)

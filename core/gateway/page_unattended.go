@@ -21,7 +21,7 @@ func (p *Pages) unattended(w http.ResponseWriter, r *http.Request) {
 	place := listOf(r.URL.Query())
 	q := core.ListQuery{Origin: core.OriginAuto, Limit: unattendedListed, Before: place.before}
 	if place.one {
-		q.Runtime, q.Agent = place.agent.runtime, place.agent.name
+		q.Runtime, q.Agent, q.Unnamed = place.agent.runtime, place.agent.name, place.agent.name == ""
 	}
 	list, err := p.deps.Approvals.List(r.Context(), c, q)
 	if err != nil {

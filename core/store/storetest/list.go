@@ -92,6 +92,7 @@ func listPages(k *kit) {
 func listFilters(k *kit) {
 	plain := k.create()
 	agent := k.create(func(c *core.NewApproval) { c.Approval.Agent = "agent-2" })
+	unnamed := k.create(func(c *core.NewApproval) { c.Approval.Agent = "" })
 	session := k.create(func(c *core.NewApproval) { c.Approval.SessionKey = "session-2" })
 	run := k.create(withRun("run-2"))
 	other := k.create(withRuntime(otherRuntime), withRun("run-2"))
@@ -108,6 +109,8 @@ func listFilters(k *kit) {
 	}{
 		{"runtime", core.ListQuery{Runtime: otherRuntime}, []string{other.ID}},
 		{"agent", core.ListQuery{Agent: "agent-2"}, []string{agent.ID}},
+		{"no agent's", core.ListQuery{Unnamed: true}, []string{unnamed.ID}},
+		{"one agent's and no agent's", core.ListQuery{Agent: "agent-2", Unnamed: true}, []string{}},
 		{"session", core.ListQuery{Session: "session-2"}, []string{session.ID}},
 		{"run of all runtimes", core.ListQuery{Run: "run-2"}, []string{other.ID, run.ID}},
 		{"run of one runtime", core.ListQuery{Runtime: ownRuntime, Run: "run-2"}, []string{run.ID}},

@@ -111,6 +111,9 @@ func listStatement(rows *Table, q core.ListQuery, now core.Millis) (string, []an
 			where, args = append(where, "a."+f.column+" = ?"), append(args, f.value)
 		}
 	}
+	if q.Unnamed {
+		where = append(where, "a.agent = ''")
+	}
 	if q.Within > 0 {
 		where, args = append(where, "a.created_at > ?"), append(args, int64(now-q.Within))
 	}
