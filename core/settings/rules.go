@@ -163,9 +163,9 @@ type MoneySwitch struct {
 }
 
 // SwitchMoney lets a tool of an agent spend or delete unasked from its next call on,
-// until RemoveRule. It is the only way to let money pass; no card and no mode does. For
-// shells and interpreters it has no effect: a switch is for a whole tool, and theirs are
-// rules for exact commands.
+// until RemoveRule. It is the only way to let money pass; no card and no mode does. What
+// no switch lets through is refused (policy.Policy.Switchable): commands, whose rules
+// are for exact ones, and tools that always ask.
 //
 // Errors: core.ErrConflict with the switch that the tool has already; core.ErrNotFound
 // (also for an agent of others), core.ErrForbidden (a viewer, a machine, a terminal),
@@ -202,6 +202,8 @@ func (s *Service) checkSwitch(in *MoneySwitch) error {
 		return core.Invalid("tool", "must be 1 to %d bytes", MaxTool)
 	case strings.TrimSpace(in.Tool) != in.Tool, s.deps.Text.Text(in.Tool, MaxTool) != in.Tool:
 		return core.Invalid("tool", "must be plain text, without hidden characters and secrets")
+	case !s.deps.Switchable(in.Runtime, in.Tool):
+		return core.Invalid("tool", "is one that asks whatever is switched on")
 	case in.Life < 0:
 		return core.Invalid("life", "must not be negative")
 	case in.Uses < 0:

@@ -87,6 +87,25 @@ func TestARuleSaysWhyItEnded(t *testing.T) {
 	require.Equal(t, settings.RuleExpired, one.State)
 }
 
+// R70, R73: a switch that would let nothing through is not made, so that the list never
+// names one.
+func TestASwitchThatWouldCoverNothingIsRefused(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	deps := k.deps()
+	deps.Switchable = func(runtime, tool string) bool { return runtime == "agents" && tool != "Bash" }
+	service := settings.New(deps)
+	_, err := service.SwitchMoney(t.Context(), k.admin, money("Bash"))
+	var field *core.FieldError
+	require.ErrorAs(t, err, &field)
+	require.Equal(t, "tool", field.Field)
+	live, _, err := k.store.LiveRules(t.Context(), "agents", "books")
+	require.NoError(t, err)
+	require.Empty(t, live)
+	_, err = service.SwitchMoney(t.Context(), k.admin, money("pay_invoice"))
+	require.NoError(t, err)
+}
+
 // R73, R155: who may not decide for an agent lets nothing run, removes nothing and sees
 // nothing of it.
 func TestWhoMaySwitchMoneyAndRemove(t *testing.T) {

@@ -44,6 +44,9 @@ type Deps struct {
 	// DefaultMode is the mode of agents that have none of their own, from the tables in
 	// force (R53). Nil means policy.ModeOutside.
 	DefaultMode func() policy.Mode
+	// Switchable reports whether the tables in force would let a switch for money of a
+	// tool cover any call. Nil means that they would.
+	Switchable func(runtime, tool string) bool
 	// TerminalLoosens lets a terminal's session do what lets more run unasked; off, it may
 	// only make things stricter.
 	TerminalLoosens bool
@@ -64,6 +67,9 @@ func New(d Deps) *Service {
 	}
 	if d.DefaultMode == nil {
 		d.DefaultMode = func() policy.Mode { return policy.ModeOutside }
+	}
+	if d.Switchable == nil {
+		d.Switchable = func(string, string) bool { return true }
 	}
 	return &Service{deps: d}
 }

@@ -160,6 +160,7 @@ func (b *builder) buildSettings(p *parts) {
 		Agents: b.store, Lives: b.store, Rules: b.store, Declines: b.store, Approvals: b.store, Owners: b.store, Clock: b.store,
 		Publisher: b.bus, Text: b.redactor, NewID: newID, Logger: b.Logger.With("part", "settings"),
 		TerminalLoosens: b.Config.CLIAllow, DefaultMode: func() policy.Mode { return p.policy.Current().DefaultMode() },
+		Switchable: func(runtime, tool string) bool { return p.policy.Current().Switchable(runtime, tool) },
 	})
 }
 
