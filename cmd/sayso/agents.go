@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -158,6 +159,7 @@ func (c *connection) changeAgent(cmd *cobra.Command, runtime, name string, chang
 	if err != nil {
 		return err
 	}
+	heardOf := is.Generation > 0 || heard(cmd.Context(), p, &is)
 	became, err := change(p, &is)
 	if e := (*client.Error)(nil); errors.As(err, &e) && e.Agent != nil {
 		fmt.Fprintln(c.env.stderr, "sayso: somebody else has just changed it")
@@ -166,7 +168,18 @@ func (c *connection) changeAgent(cmd *cobra.Command, runtime, name string, chang
 	if err != nil {
 		return err
 	}
+	if !heardOf {
+		fmt.Fprintln(c.env.stderr, "sayso: no agent of this name is known yet; if it is mistyped, sayso agents lists those that are")
+	}
 	return c.printAgent(cmd, &became)
+}
+
+// heard reports whether an agent for which nothing was set is known all the same. An
+// agent may be set up before it asks, so that an unknown name is worth a remark and no
+// more; a list that cannot be read leaves it out.
+func heard(ctx context.Context, p *client.Client, is *api.Agent) bool {
+	known, err := p.Agents(ctx)
+	return err != nil || slices.ContainsFunc(known, func(a api.Agent) bool { return a.Runtime == is.Runtime && a.Agent == is.Agent })
 }
 
 func (c *connection) printAgent(cmd *cobra.Command, a *api.Agent) error {
