@@ -188,6 +188,7 @@ func TestAResetLocksInOneOrder(t *testing.T) {
 	}
 	holder, err := s.pool.Begin(t.Context())
 	require.NoError(t, err)
+	t.Cleanup(func() { _ = holder.Rollback(context.Background()) }) // Where the test has failed; nothing otherwise.
 	_, err = holder.Exec(t.Context(), `SELECT 1 FROM approvals WHERE id = $1 FOR UPDATE`, helped.Approval.ID)
 	require.NoError(t, err)
 	ended := make(chan error, 1)
