@@ -8,7 +8,8 @@ type AgentLives interface {
 	// SetPaused pauses or resumes an agent by compare-and-set (R139). While it is paused
 	// no claim of its grants succeeds (ErrPaused), on any replica, from the moment at
 	// which this returns; everything else goes on: questions are recorded, answered and
-	// expire. Setting what it is already changes nothing, whatever the revision. Errors:
+	// expire. The deadline of a grant stands still meanwhile: resuming moves it on by the
+	// time of the pause. Setting what it is already changes nothing, whatever the revision. Errors:
 	// ErrConflict with the current settings, ErrNotFound (the guarded person lost the
 	// right).
 	SetPaused(ctx context.Context, c SetPaused) (Agent, error)

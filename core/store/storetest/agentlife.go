@@ -10,7 +10,8 @@ func agentLifeSpecs() []spec {
 	return []spec{
 		{"R139 K18 while an agent is paused its grants are not handed out, and all else goes on", pauseClaims},
 		{"R139 what was claimed before a pause stays claimed", pauseSpares},
-		{"R139 a grant keeps its own end through a pause", pauseLapses},
+		{"R139 a grant that lapsed before a pause is not kept by it", pauseLapses},
+		{"R139 a grant has the time after a pause that it had left", pauseKeepsTime},
 		{"pausing is compare-and-set, and the loser gets the current settings", pauseCompare},
 		{"whoever lost the right pauses, resets and deletes nothing", lifeGuarded},
 		{"R140 R141 a reset ends the runs of an agent and all that it has open", resetEnds},
@@ -115,10 +116,36 @@ func pauseLapses(k *kit) {
 	_, err := k.Claim(k.ctx, c)
 	require.ErrorIs(k.t, err, core.ErrNotClaimable)
 	require.Equal(k.t, core.VoidHashMismatch, k.read(wrong.ID).VoidReason)
-	k.advanceTo(late.ClaimBy)
+	k.setPaused("agent-1", false, 1)
+	k.advanceTo(k.read(late.ID).ClaimBy)
+	k.setPaused("agent-1", true, 2)
 	_, err = k.Claim(k.ctx, claimOf(late, "token"))
-	require.ErrorIs(k.t, err, core.ErrNotClaimable)
+	require.ErrorIs(k.t, err, core.ErrNotClaimable, "it had lapsed before the pause")
 	require.Equal(k.t, core.VoidLapsed, k.read(late.ID).VoidReason)
+}
+
+// R139: a decision takes effect after the pause, however long that was: it has the time
+// that it had left, and no more.
+func pauseKeepsTime(k *kit) {
+	before := k.allow(k.create().ID)
+	window := before.ClaimBy - k.now()
+	k.advance(window / 2)
+	k.setPaused("agent-1", true, 0)
+	k.advance(window)
+	during := k.allow(k.create(expiresIn(core.MaxExpiry)).ID)
+	k.advance(10 * window)
+	k.sweep(10)
+	for _, a := range []core.Approval{before, during} {
+		k.refusesPaused(a)
+		require.Equal(k.t, core.ExecutionUnclaimed, k.read(a.ID).Execution)
+	}
+	k.setPaused("agent-1", false, 1)
+	require.Equal(k.t, k.now()+window/2, k.read(before.ID).ClaimBy)
+	require.Equal(k.t, k.now()+window, k.read(during.ID).ClaimBy)
+	k.claim(k.read(during.ID), "token")
+	k.advance(window / 2)
+	k.sweep(10)
+	require.Equal(k.t, core.VoidLapsed, k.read(before.ID).VoidReason)
 }
 
 func pauseCompare(k *kit) {

@@ -10,6 +10,9 @@ import (
 const (
 	sqlSetPaused = `UPDATE agents SET paused_at = ?, paused_by = ?, paused_name = ?, pause_revision = pause_revision + 1
 		WHERE runtime = ? AND name = ?`
+	// What was decided before the pause or during it has the time that it had left.
+	sqlExtendGrants = `UPDATE approvals SET claim_by = claim_by + CAST(?1 AS bigint) - CASE WHEN resolved_at > ?2 THEN resolved_at ELSE ?2 END
+		WHERE execution = 'unclaimed' AND runtime = ?3 AND agent = ?4 AND claim_by > ?2`
 	sqlSetReset    = `UPDATE agents SET reset_at = ? WHERE runtime = ? AND name = ?`
 	sqlForgetAgent = `UPDATE agents SET deleted_at = ?1, mode_revision = mode_revision + CASE WHEN mode = '' THEN 0 ELSE 1 END, mode_since = generation,
 			mode = '', pause_revision = pause_revision + CASE WHEN paused_at = 0 THEN 0 ELSE 1 END, paused_at = 0, paused_by = '', paused_name = ''
@@ -58,6 +61,8 @@ func (t *tx) setPaused(c core.SetPaused) (core.Agent, error) {
 	change, at, by, name := core.ChangeResumed, core.Millis(0), "", ""
 	if c.Paused {
 		change, at, by, name = core.ChangePaused, t.now, c.By, c.Name
+	} else if _, err := t.Exec(sqlExtendGrants, int64(t.now), int64(is.PausedAt), c.Runtime, c.Agent); err != nil {
+		return core.Agent{}, err
 	}
 	if _, err := t.changePolicy(core.PolicyChange{Runtime: c.Runtime, Agent: c.Agent, Kind: change, By: c.By, Name: c.Name}); err != nil {
 		return core.Agent{}, err

@@ -119,14 +119,16 @@ func (t *tx) refuses(a *core.Approval, c *core.Claim) (refusal, failure error) {
 	switch {
 	case a.Execution != core.ExecutionUnclaimed:
 		return core.ErrNotClaimable, nil
-	case a.ClaimBy.Reached(t.now):
-		return core.ErrNotClaimable, t.void(a, core.VoidLapsed)
 	case a.ActionHash != c.ActionHash:
 		return core.ErrNotClaimable, t.void(a, core.VoidHashMismatch)
 	}
-	var modeSince, pausedAt int64
+	var modeSince int64
+	var pausedAt core.Millis
 	if err := t.One(sqlAgentStanding, []any{a.Runtime, a.Agent}, &modeSince, &pausedAt); ignoreNotFound(err) != nil {
 		return nil, err
+	}
+	if a.ClaimBy.Reached(t.now) && (pausedAt == 0 || a.ClaimBy.Reached(pausedAt)) {
+		return core.ErrNotClaimable, t.void(a, core.VoidLapsed)
 	}
 	holds, err := t.inForce(a, modeSince)
 	switch {
@@ -134,7 +136,7 @@ func (t *tx) refuses(a *core.Approval, c *core.Claim) (refusal, failure error) {
 		return nil, err
 	case !holds:
 		return core.ErrNotClaimable, t.void(a, core.VoidPolicyChanged)
-	case pausedAt != 0: // The decision is kept, and so is its own deadline.
+	case pausedAt != 0: // The decision is kept, and its deadline stands still.
 		return core.ErrPaused, nil
 	}
 	return nil, nil

@@ -60,8 +60,10 @@ const (
 	whereRef = `a.ref = ?`
 	whereKey = `a.idempotency_key <> '' AND a.runtime = ? AND a.idempotency_key = ? ORDER BY a.key_generation DESC LIMIT 1`
 
-	whereDue    = `a.status = 'pending' AND a.expires_at <= ? ORDER BY a.expires_at LIMIT ? OFFSET ?`
-	whereLapsed = `a.execution = 'unclaimed' AND a.claim_by <= ? ORDER BY a.claim_by LIMIT ? OFFSET ?`
+	whereDue = `a.status = 'pending' AND a.expires_at <= ? ORDER BY a.expires_at LIMIT ? OFFSET ?`
+	// A grant's deadline stands still while its agent is paused (R139).
+	whereLapsed = `a.execution = 'unclaimed' AND a.claim_by <= ? AND NOT EXISTS (SELECT 1 FROM agents g
+		WHERE g.runtime = a.runtime AND g.name = a.agent AND g.paused_at > 0 AND g.paused_at < a.claim_by) ORDER BY a.claim_by LIMIT ? OFFSET ?`
 	whereSilent = `a.execution = 'claimed' AND a.outcome_by <= ? ORDER BY a.outcome_by LIMIT ? OFFSET ?`
 
 	whereRunPending    = `a.status = 'pending' AND a.run_id <> '' AND a.runtime = ? AND a.run_id = ? ORDER BY a.id`
