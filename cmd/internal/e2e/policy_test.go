@@ -62,6 +62,21 @@ func (w *world) runtime(name string) caller {
 	return caller{Client: c, w: w}
 }
 
+// terminal signs in as the only admin, as `sayso login` does.
+func (w *world) terminal() *client.Client {
+	w.t.Helper()
+	code := strings.TrimSpace(w.cli("pair", "--code").ends(0))
+	stranger, err := client.New(client.Config{BaseURL: w.url})
+	require.NoError(w.t, err)
+	w.t.Cleanup(stranger.Close)
+	in, err := stranger.SignIn(w.ctx, api.SignIn{Code: code, Purpose: core.CodePair, Kind: core.SessionCLI})
+	require.NoError(w.t, err)
+	c, err := client.New(client.Config{BaseURL: w.url, Bearer: in.Bearer})
+	require.NoError(w.t, err)
+	w.t.Cleanup(c.Close)
+	return c
+}
+
 // attests registers a start of the runtime with what confines it (R69).
 func (c caller) attests(name string, facts map[string]string) caller {
 	c.w.t.Helper()
@@ -152,6 +167,15 @@ func TestSampleSetupOfATeam(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, page.Approvals, 3)
 	require.Equal(t, "sandbox.web.v1", page.Approvals[0].PolicyID)
+
+	w.alice() // Whoever cares for the agent wants to be asked about everything now.
+	_, err = w.terminal().SetMode(w.ctx, "box", "dev", api.SetMode{Mode: core.ModeBeforeEverything})
+	require.NoError(t, err)
+	boxed.calls("Bash", "", makeTest, canAlways)
+	boxed.calls("Bash", "", rmBuild, canAlways) // In there it is no more than a command; no rule from it counts outside.
+	boxed.calls("delete_file", "", `{}`, itAsks)
+	listening.calls("WebFetch", "", `{"url":"https://example.com"}`, canAlways)
+	boxed.calls("mail", "send", `{"to":"ann@example.com"}`, canAlways)
 }
 
 func TestSampleSetupOfAnOrganisation(t *testing.T) {
