@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"github.com/saysohq/sayso/callbacks"
 	"github.com/saysohq/sayso/channels"
@@ -38,7 +39,11 @@ func (b *builder) buildChannels(ctx context.Context, p *parts, ring *keyring.Rin
 		}
 		p.channels = append(p.channels, made...)
 	}
-	p.pipeline = callbacks.New(callbacks.Config{Zone: b.zone, PublicURL: b.Config.PublicURL}, callbacks.Deps{
+	buttonsOnly := b.Config.ButtonsOnly()
+	p.pipeline = callbacks.New(callbacks.Config{
+		Zone: b.zone, PublicURL: b.Config.PublicURL,
+		PlainReplies: func(bot core.AccountRef) bool { return !slices.Contains(buttonsOnly, bot) },
+	}, callbacks.Deps{
 		Codec: codec, Resolver: p.service, Reader: p.service, Ledger: b.store.ledger, Cards: b.store.ledger, Finals: finals{b.store.ledger, p}, People: b.store,
 		Outcomes: p.service, Settings: p.settings, Rules: p.settings,
 		Prompts: b.store, Linker: linker{p.people}, Publisher: b.bus, Clock: b.store,

@@ -43,6 +43,28 @@ func (c *Config) Accounts() []deliveries.Account {
 	return accounts
 }
 
+// ButtonsOnly lists the bots in whose direct chats a plain reply to a card decides
+// nothing (K19).
+func (c *Config) ButtonsOnly() []core.AccountRef {
+	var bots []core.AccountRef
+	for i := range c.Telegram {
+		if id, _, ok := strings.Cut(c.Telegram[i].Token.Reveal(), ":"); ok && c.Telegram[i].ButtonsOnly {
+			bots = append(bots, core.AccountRef{Channel: core.SurfaceTelegram, Account: id})
+		}
+	}
+	for i := range c.Slack {
+		if ref, ok := c.Slack[i].ref(); ok && c.Slack[i].ButtonsOnly {
+			bots = append(bots, ref)
+		}
+	}
+	for i := range c.Discord {
+		if ref, ok := c.Discord[i].ref(); ok && c.Discord[i].ButtonsOnly {
+			bots = append(bots, ref)
+		}
+	}
+	return bots
+}
+
 // allAccounts reports whether Accounts left none out.
 func (c *Config) allAccounts(accounts []deliveries.Account) bool {
 	return len(accounts) == len(c.Telegram)+len(c.Slack)+len(c.Discord)

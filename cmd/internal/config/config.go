@@ -88,6 +88,8 @@ type Telegram struct {
 	Chats     []string `koanf:"chats"`   // Chats told of everything: "-1001234", or "-1001234/5" for a topic.
 	Origins   []string `koanf:"origins"` // Chats that a request may name as the one it came from; a chat stands for its topics too.
 	APIURL    string   `koanf:"api_url"` // Default https://api.telegram.org.
+	// ButtonsOnly makes a plain reply to a card in a direct chat decide nothing (K19).
+	ButtonsOnly bool `koanf:"buttons_only"`
 	// WebhookSecret switches from polling to a webhook at
 	// {public_url}/webhooks/telegram/{bot id}.
 	WebhookSecret     Secret `koanf:"webhook_secret"`

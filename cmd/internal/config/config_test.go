@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/saysohq/sayso/cmd/internal/config"
+	"github.com/saysohq/sayso/core"
 )
 
 const token = "123456789:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
@@ -108,6 +110,26 @@ const (
 
 // TestMessengers: each entry is held to its channel's own rules, faults name the
 // entry and the field, and no fault holds a secret.
+// K19: each bot can be told to take no plain reply for an answer.
+func TestButtonsOnly(t *testing.T) {
+	t.Parallel()
+	for _, on := range []bool{true, false} {
+		text := fmt.Sprintf("telegram: [{token: %q, buttons_only: %t}]\n", token, on) +
+			strings.Replace(slackEntry, "team:", fmt.Sprintf("buttons_only: %t, team:", on), 1) +
+			fmt.Sprintf("\ndiscord: [{token: %s, buttons_only: %t}]", discordToken, on)
+		cfg, err := config.Load(write(t, text), []string{"HOME=/h"}, nil)
+		require.NoError(t, err)
+		var want []core.AccountRef
+		if accounts := cfg.Accounts(); on {
+			for i := range accounts {
+				want = append(want, accounts[i].Ref)
+			}
+			require.Len(t, want, 3)
+		}
+		require.Equal(t, want, cfg.ButtonsOnly())
+	}
+}
+
 func TestMessengers(t *testing.T) {
 	t.Parallel()
 	cfg, err := config.Load(write(t, slackEntry+"\ndiscord: [{token: "+discordToken+", chats: ['100200300400500600']}]"), []string{"HOME=/h"}, nil)

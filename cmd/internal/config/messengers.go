@@ -29,6 +29,8 @@ type Slack struct {
 	Origins []string `koanf:"origins"` // Channels that a request may name as the one it came from.
 	APIURL  string   `koanf:"api_url"` // Default https://slack.com/api/.
 	Unpaced bool     `koanf:"unpaced"` // Never wait for the platform's budgets, for a fake server.
+	// ButtonsOnly makes a plain reply to a card in a direct chat decide nothing (K19).
+	ButtonsOnly bool `koanf:"buttons_only"`
 }
 
 // Channel is the configuration of the channel itself; the wiring adds the rest.
@@ -51,6 +53,8 @@ type Discord struct {
 	Origins   []string `koanf:"origins"` // Channels that a request may name as the one it came from.
 	APIURL    string   `koanf:"api_url"` // Default https://discord.com/api/v10.
 	Unpaced   bool     `koanf:"unpaced"` // Never wait for the platform's budgets, for a fake server.
+	// ButtonsOnly makes a plain reply to a card in a direct chat decide nothing (K19).
+	ButtonsOnly bool `koanf:"buttons_only"`
 }
 
 // Channel is the configuration of the channel itself; the wiring adds the rest.
