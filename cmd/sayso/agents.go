@@ -30,7 +30,7 @@ func newAgents(c *connection) *cobra.Command {
 		&cobra.Command{Use: "list", Short: "List the agents that you may see", Args: exactly(0), RunE: list},
 		c.setMode(),
 		c.pause("pause", "Let an agent start nothing more until it is resumed",
-			"Questions are still asked and answered. What was allowed keeps its own deadline.", (*client.Client).Pause),
+			"Questions are still asked and answered. The deadlines of what was allowed stand still.", (*client.Client).Pause),
 		c.pause("resume", "Let a paused agent go on", stricterOnly, (*client.Client).Resume),
 		c.endAgent("reset", "Cancel all that an agent has open; its mode and rules stay",
 			"Its runs are ended, its questions cancelled, and what was allowed and not started is taken back.", (*client.Client).Reset),

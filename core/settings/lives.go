@@ -10,7 +10,7 @@ import (
 
 // Pause refuses all claims of an agent's grants until Resume (R139), on every replica
 // from the moment at which this returns. Nothing else changes: questions are recorded,
-// shown and answered, and what was allowed keeps its own deadline (10 min for a live
+// shown and answered, and the deadline of what was allowed stands still (10 min for a live
 // question, 24 h for others). revision is the PauseRevision that the person saw. Pausing
 // what is paused changes nothing, whatever the revision.
 //

@@ -14,7 +14,7 @@ const (
 	// changed is moved once; a lone caller's log is moved before it is too long.
 	checkpointEvery = 3000
 	// What a commit of many decisions takes of the log, counted page by page: 12 for
-	// inner pages and the deployment's, and 1.2 for each write.
+	// inner pages and the deployment's, and 1.2 for each write, rounded up.
 	pagesPerCommit = 12
 	pagesPerWrite  = 2
 	// maxLogPages is the length from which the log must begin anew: 32 MiB, which a
