@@ -10,8 +10,9 @@ type Deliveries interface {
 	// nothing is due).
 	ClaimDue(ctx context.Context, c ClaimDue) ([]Work, Millis, error)
 	// Begin writes, before the call, that a send is under way and what it will
-	// show. Errors: ErrLeaseLost; ErrConflict with duplicate set when another row
-	// of the approval has the address: this row was closed as duplicate.
+	// show. Errors: ErrLeaseLost, also for a row that has been adopted since (see
+	// Close); ErrConflict with duplicate set when another row of the approval has the
+	// address: this row was closed as duplicate.
 	Begin(ctx context.Context, b BeginSend) error
 	// Complete records what the message shows now; if the card moved on meanwhile
 	// the row is due at once. Errors: ErrLeaseLost.
@@ -19,7 +20,9 @@ type Deliveries interface {
 	// Release gives the row back to be tried again. Errors: ErrLeaseLost.
 	Release(ctx context.Context, r ReleaseDelivery) error
 	// Close ends the row, plans Next, and denies the approval for want of a route
-	// when that was its last one. Errors: ErrLeaseLost.
+	// when that was its last one. Errors: ErrLeaseLost, also where somebody has pressed
+	// a message meanwhile that the worker knew nothing of. The row follows that message
+	// now: it is given back instead, and due.
 	Close(ctx context.Context, c CloseDelivery) (Hint, error)
 }
 
@@ -70,6 +73,8 @@ type BeginSend struct {
 	// Edit is true where the message exists already: the row stays open and only
 	// what it will show is recorded.
 	Edit bool
+	// Locator is the message that the row followed when the worker claimed it.
+	Locator string
 }
 
 // CompleteDelivery is the receipt.
@@ -118,6 +123,7 @@ type CloseDelivery struct {
 	Delivery  string
 	Fence     int64
 	Outcome   DeliveryOutcome
+	Locator   string // The message that the row followed when the worker claimed it.
 	Class     FailureClass
 	ErrorText string
 	Next      []PlannedDelivery // The next route: the person's, or where the rule falls back to.

@@ -257,12 +257,17 @@ func (m *messenger) Send(_ context.Context, address string, r channels.Rendered)
 	if err := current(m, &m.send)(address, text); err != nil {
 		return "", err
 	}
+	return m.arrived(address, text), nil
+}
+
+// arrived puts a message into a chat.
+func (m *messenger) arrived(address, text string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.n++
 	locator := fmt.Sprintf("m%d", m.n)
 	m.messages[locator] = &message{address: address, text: text}
-	return locator, nil
+	return locator
 }
 
 func (m *messenger) Edit(_ context.Context, locator string, r channels.Rendered) (core.DeliveryOutcome, error) {

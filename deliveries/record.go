@@ -51,7 +51,7 @@ func (t *turn) leaseLasts(wait time.Duration) bool {
 
 // close ends the row and tells everybody who waits for the approval.
 func (t *turn) close(ctx context.Context, c core.CloseDelivery) bool {
-	c.Delivery, c.Fence, c.Reachable = t.d.ID, t.d.Fence, t.w.reach
+	c.Delivery, c.Fence, c.Locator, c.Reachable = t.d.ID, t.d.Fence, t.d.Locator, t.w.reach
 	var hint core.Hint
 	err := t.insist(ctx, func(ctx context.Context) (err error) {
 		hint, err = t.w.deps.Store.Close(ctx, c)
@@ -157,10 +157,13 @@ func (t *turn) write(ctx context.Context, f func(ctx context.Context) error) err
 	return f(ctx)
 }
 
-// lost notes that another worker has the row; whatever we painted, it paints over.
+// lost notes that another worker has the row; whatever we painted, it paints over. Or
+// somebody has pressed the row's message, which this turn did not know: then whoever
+// looks finds it due.
 func (t *turn) lost(ctx context.Context) {
 	t.w.deps.Metrics.leaseLost(t.ref.Channel)
 	t.log.WarnContext(ctx, "lease lost")
+	t.w.deps.Publisher.Publish(context.WithoutCancel(ctx), core.Hint{ApprovalID: t.d.ApprovalID, Deliveries: true})
 }
 
 // refusedOnce reports refused credentials when they begin to be refused.

@@ -54,6 +54,7 @@ func (t *turn) beginAs(ctx context.Context, b core.BeginSend) bool {
 		return false
 	}
 	b.Delivery, b.Fence, b.Address, b.LeaseMargin = t.d.ID, t.d.Fence, t.address, ceilMillis(leaseMargin)
+	b.Locator = t.d.Locator
 	err := t.w.deps.Store.Begin(ctx, b)
 	switch {
 	case err == nil:

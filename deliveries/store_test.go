@@ -307,6 +307,16 @@ func (m *memory) fenced(id string, fence int64, margin core.Millis) (*core.Deliv
 	return d, nil
 }
 
+// known is fenced for a worker that has to know which message its row follows.
+func (m *memory) known(id string, fence int64, margin core.Millis, locator string) (*core.Delivery, error) {
+	d, err := m.fenced(id, fence, margin)
+	if err == nil && d.Locator != locator { // Adopted since.
+		d.LeaseHolder, d.LeaseUntil, d.DueAt = "", 0, now()
+		return nil, core.ErrLeaseLost
+	}
+	return d, err
+}
+
 func (m *memory) Begin(_ context.Context, b core.BeginSend) error {
 	d, err := m.begin(b)
 	if err == nil && m.onBegin != nil { // Outside the lock: it may let time pass.
@@ -321,7 +331,7 @@ func (m *memory) begin(b core.BeginSend) (*core.Delivery, error) {
 	if err := m.fail("begin"); err != nil {
 		return nil, err
 	}
-	d, err := m.fenced(b.Delivery, b.Fence, b.LeaseMargin)
+	d, err := m.known(b.Delivery, b.Fence, b.LeaseMargin, b.Locator)
 	if err != nil {
 		return nil, err
 	}
@@ -419,7 +429,7 @@ func (m *memory) Close(_ context.Context, c core.CloseDelivery) (core.Hint, erro
 	if err := m.fail("close"); err != nil {
 		return core.Hint{}, err
 	}
-	d, err := m.fenced(c.Delivery, c.Fence, 0)
+	d, err := m.known(c.Delivery, c.Fence, 0, c.Locator)
 	if err != nil {
 		return core.Hint{}, err
 	}

@@ -496,6 +496,7 @@ CREATE TABLE deliveries (
 
     CONSTRAINT closed_has_an_outcome CHECK ((state = 'closed') = (outcome <> '')),
     CONSTRAINT closed_is_not_due CHECK (state <> 'closed' OR due_at IS NULL),
+    CONSTRAINT known_message_is_no_orphan CHECK (locator = '' OR (outcome <> 'possible-orphan' AND outcome <> 'skipped')),
     CONSTRAINT one_card_per_address UNIQUE (approval_id, channel, account, address)
 ) STRICT;
 CREATE INDEX deliveries_due ON deliveries (due_at) WHERE due_at IS NOT NULL;

@@ -235,11 +235,28 @@ func (a *audit) orphans(ctx context.Context) error {
 				m, ok := a.town.message(on, locator)
 				return !ok || !asks(&m)
 			}) != nil {
-				a.wrong("a card on %s still asks after it was pressed", on)
+				a.wrong("a card on %s still asks after it was pressed: %s", on, a.known(context.WithoutCancel(ctx), on, locator))
 			}
 		}
 	}
 	return nil
+}
+
+// known is what the ledger knows of a message, for whoever has to find out why it is wrong.
+func (a *audit) known(ctx context.Context, on core.Surface, locator string) string {
+	m, ok := a.town.message(on, locator)
+	if !ok {
+		return locator + ", which is gone"
+	}
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
+	defer cancel()
+	rows, err := a.c.Query(ctx, `SELECT row_to_json(d) FROM deliveries d JOIN approvals a ON a.id = d.approval_id
+		WHERE d.channel = $1 AND (d.locator = $2 OR a.presentation ->> 'title' ~ ($3 || '\M'))`, on, locator, titled.FindString(m.Text))
+	if err != nil {
+		return fmt.Sprintf("%s, and the ledger cannot be read: %v", locator, err)
+	}
+	list, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	return fmt.Sprintf("%s shows %q; the ledger has %d rows of it %v: %v", locator, m.Text, len(list), err, list)
 }
 
 // cards holds the ledger's last word against the messages.
@@ -262,6 +279,10 @@ func (a *audit) cards(ctx context.Context) error {
 		case core.OutcomeFailed, core.OutcomeUnsupported:
 			if class == "" {
 				a.wrong("%s: its card on %s is %s for no recorded reason", id, on, outcome)
+			}
+		case core.OutcomePossibleOrphan, core.OutcomeSkipped:
+			if locator != "" {
+				a.wrong("%s: its card on %s is recorded as %s, and its message is known", id, on, outcome)
 			}
 		default: // There is no message that could be wrong.
 		}

@@ -16,6 +16,7 @@ func adoptionSpecs() []spec {
 		{"a repeated send's first message is adopted beside its second", adoptSecond},
 		{"a receipt that comes after an adoption forgets neither message", adoptBeforeReceipt},
 		{"a press that overtakes the receipt of a repeated send forgets no lost one", adoptBothEarly},
+		{"a worker that claimed a card before its adoption neither repeats nor closes it", adoptHeld},
 		{"a moved chat's orphan is found at either address", adoptMoved},
 	}
 }
@@ -45,6 +46,18 @@ func (k *kit) orphaned() core.Approval {
 		require.NoError(k.t, k.Release(k.ctx, r))
 	}
 	return made
+}
+
+// inDoubt sends the only card of an approval without an answer, and claims it again.
+func (k *kit) inDoubt(id string) core.Work {
+	k.t.Helper()
+	first := k.due(1)[0]
+	require.Equal(k.t, id, first.Approval.ID)
+	k.begin(first)
+	r := ambiguous(first)
+	require.NoError(k.t, k.Release(k.ctx, r))
+	k.advance(r.RetryIn)
+	return k.due(1)[0]
 }
 
 func (k *kit) adopting(id string, a core.Adopt) core.Decide {
@@ -95,6 +108,42 @@ func adoptLost(k *kit) {
 	require.True(k.t, got.Applied)
 	require.Equal(k.t, "orphan", k.reread(w).Locator)
 	k.lost(w)
+}
+
+// adoptHeld lets a worker go on with what it saw before a message was pressed: that there
+// is none. The message is driven to the truth all the same.
+func adoptHeld(k *kit) {
+	for name, goOn := range map[string]func(w core.Work) error{
+		"send again": func(w core.Work) error { return k.Begin(k.ctx, beginOf(w)) },
+		"give it up as an orphan": func(w core.Work) error {
+			_, err := k.Close(k.ctx, closeOf(w, core.OutcomePossibleOrphan))
+			return err
+		},
+		"give it up as failed": func(w core.Work) error {
+			c := closeOf(w, core.OutcomeFailed)
+			c.BreakRoute = true
+			_, err := k.Close(k.ctx, c)
+			return err
+		},
+	} {
+		made := k.create(withCards("chat-1"))
+		w := k.inDoubt(made.ID)
+		require.Empty(k.t, w.Delivery.Locator, name)
+		locator := "orphan of " + made.ID
+		got, err := k.Decide(k.ctx, k.adopting(made.ID, adopt("chat-1", locator)))
+		require.NoError(k.t, err, name)
+		require.True(k.t, got.Applied, name)
+
+		require.ErrorIs(k.t, goOn(w), core.ErrLeaseLost, name)
+		require.ErrorIs(k.t, k.Complete(k.ctx, completeOf(w, "second")), core.ErrLeaseLost, name)
+		k.reopen()
+		d := k.finish(k.due(1)[0])
+		require.Equal(k.t, core.OutcomeReplaced, d.Outcome, name)
+		require.Equal(k.t, locator, d.Locator, name)
+		broken, err := k.BrokenRoutes(k.ctx)
+		require.NoError(k.t, err, name)
+		require.Empty(k.t, broken, "%s: a message that somebody pressed had arrived", name)
+	}
 }
 
 func adoptRefused(k *kit) {

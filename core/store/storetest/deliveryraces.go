@@ -20,6 +20,7 @@ func deliveryRaceSpecs() []spec {
 		{"two sends to one address leave one card", raceDuplicate},
 		{"show all against a receipt is not lost", raceView},
 		{"two adoptions of one message", raceAdopt},
+		{"an adoption against a worker that gives the card up", raceAdoptGivenUp},
 	}
 }
 
@@ -325,5 +326,32 @@ func raceAdopt(k *kit) {
 			}
 			require.True(k.t, got[i].Applied)
 		}
+	}
+}
+
+// raceAdoptGivenUp lets somebody press a message at the moment when its worker records
+// that nobody knows of one. Whoever comes first, the message is driven to the truth.
+func raceAdoptGivenUp(k *kit) {
+	for range rounds {
+		made := k.create(withCards("chat-1"))
+		w := k.inDoubt(made.ID)
+		k.deny(made.ID)
+		late := k.adopting(made.ID, adopt("chat-1", "orphan of "+made.ID))
+		errs := make([]error, 2)
+		together(2, func(i int) {
+			if i == 0 {
+				_, errs[i] = k.Decide(k.ctx, late)
+				return
+			}
+			_, errs[i] = k.Close(k.ctx, closeOf(w, core.OutcomePossibleOrphan))
+		})
+		require.NoError(k.t, errs[0])
+		if errs[1] != nil {
+			require.ErrorIs(k.t, errs[1], core.ErrLeaseLost)
+		}
+		k.converges(made.ID)
+		d := k.reread(w)
+		require.Equal(k.t, core.OutcomeReplaced, d.Outcome)
+		require.Equal(k.t, late.Adopt.Locator, d.Locator)
 	}
 }

@@ -65,7 +65,7 @@ func beginOf(w core.Work) core.BeginSend {
 	d, a := w.Delivery, w.Approval
 	return core.BeginSend{
 		Delivery: d.ID, Fence: d.Fence, Address: d.Address, ShownHash: a.ActionHash, Offered: a.Offered,
-		ShownComplete: true, KeyID: "k", LeaseMargin: 20_000, Edit: d.Locator != "",
+		ShownComplete: true, KeyID: "k", LeaseMargin: 20_000, Edit: d.Locator != "", Locator: d.Locator,
 	}
 }
 
@@ -83,7 +83,7 @@ func releaseOf(w core.Work, retryIn core.Millis, class core.FailureClass) core.R
 }
 
 func closeOf(w core.Work, outcome core.DeliveryOutcome) core.CloseDelivery {
-	c := core.CloseDelivery{Delivery: w.Delivery.ID, Fence: w.Delivery.Fence, Outcome: outcome}
+	c := core.CloseDelivery{Delivery: w.Delivery.ID, Fence: w.Delivery.Fence, Outcome: outcome, Locator: w.Delivery.Locator}
 	if outcome == core.OutcomeFailed {
 		c.Class, c.ErrorText = core.FailureGone, "the chat is closed to us"
 	}

@@ -76,6 +76,21 @@ func (m *model) work() (i int, w core.Work, now core.Delivery, lost bool) {
 	return i, w, now, now.Fence != w.Delivery.Fence || now.LeaseHolder == ""
 }
 
+// adoptedSince reports whether a message was pressed after its row was claimed, which
+// the worker does not know: the row is given back, and due.
+func (m *model) adoptedSince(w core.Work, d core.Delivery, err error) bool {
+	if d.Locator == w.Delivery.Locator {
+		return false
+	}
+	require.ErrorIs(m.t, err, core.ErrLeaseLost)
+	after := m.reread(w)
+	require.Equal(m.t, core.DeliveryOpen, after.State)
+	require.Equal(m.t, d.Locator, after.Locator)
+	require.Empty(m.t, after.LeaseHolder)
+	require.NotZero(m.t, after.DueAt)
+	return true
+}
+
 // dropped forgets a lease that was given back.
 func (m *model) dropped(i int) { m.held = append(m.held[:i:i], m.held[i+1:]...) }
 
@@ -84,12 +99,15 @@ func (m *model) dropped(i int) { m.held = append(m.held[:i:i], m.held[i+1:]...) 
 func (m *model) overdue(d core.Delivery) bool { return d.LeaseUntil.Reached(m.now()) }
 
 func (m *model) begin() {
-	_, w, d, lost := m.work()
+	i, w, d, lost := m.work()
 	b := beginOf(w)
-	b.Edit = d.State == core.DeliveryOpen
 	err := m.Begin(m.ctx, b)
 	if lost || d.LeaseUntil-m.now() < b.LeaseMargin {
 		require.ErrorIs(m.t, err, core.ErrLeaseLost)
+		return
+	}
+	if m.adoptedSince(w, d, err) {
+		m.dropped(i)
 		return
 	}
 	require.NoError(m.t, err)
@@ -104,7 +122,7 @@ func (m *model) complete() {
 	switch {
 	case m.chance("final", 2):
 		c.Final = core.OutcomeReplaced
-	case d.State == core.DeliveryOpen && m.chance("told", 3):
+	case w.Delivery.Locator != "" && m.chance("told", 3):
 		c.ShownRevision, c.Told = d.ShownRevision, w.Approval.CardRevision
 	}
 	err := m.Complete(m.ctx, c)
@@ -154,7 +172,7 @@ func (m *model) close() {
 		switch {
 		case d.State == core.DeliveryPlanned:
 			outcome = core.OutcomeSkipped
-		case d.Locator == "":
+		case w.Delivery.Locator == "":
 			outcome = core.OutcomePossibleOrphan
 		}
 	}
@@ -165,6 +183,10 @@ func (m *model) close() {
 	}
 	if m.overdue(d) && err != nil {
 		require.ErrorIs(m.t, err, core.ErrLeaseLost)
+		return
+	}
+	if m.adoptedSince(w, d, err) {
+		m.dropped(i)
 		return
 	}
 	require.NoError(m.t, err)
@@ -231,8 +253,7 @@ func (m *model) adopt() {
 	cards, owner := m.cardsNow()
 	for _, id := range m.cardIDs() {
 		d, r := cards[id], owner[id]
-		if r != nil && r.want.Status == core.StatusPending && d.State == core.DeliverySending && d.Ambiguous &&
-			d.Locator == "" && d.LeaseHolder == "" {
+		if r != nil && r.want.Status == core.StatusPending && d.State == core.DeliverySending && d.Locator == "" {
 			orphans = append(orphans, id)
 		}
 	}

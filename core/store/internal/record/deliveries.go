@@ -56,6 +56,18 @@ func (t *tx) deliveryLocked(id string, s Strength) (deliveryRow, card, error) {
 	return r, c, err
 }
 
+// adoptedSince gives a row back whose worker does not know which message it follows by
+// now: somebody has pressed one without a receipt. What the worker was about to do
+// rests on there being none, and would leave that message as it is for ever.
+func (t *tx) adoptedSince(r *deliveryRow, c card, seen string) (bool, error) {
+	if r.d.Locator == seen {
+		return false, nil
+	}
+	r.letGo()
+	r.d.DueAt = c.due(&r.d, t.now)
+	return true, t.saveDelivery(r, c)
+}
+
 // letGo gives the lease back; the fence stays, so that a late holder is refused.
 func (r *deliveryRow) letGo() { r.d.LeaseHolder, r.d.LeaseUntil = "", 0 }
 
@@ -68,9 +80,9 @@ func (r *deliveryRow) shut(o core.DeliveryOutcome) {
 // BeginDelivery writes, before the call, that a send is under way and what it will show.
 // If the process dies after it, the row says that a message may exist.
 func (s *Store) BeginDelivery(ctx context.Context, b core.BeginSend) error {
-	duplicate, err := write(ctx, s, Foreground, func(t *tx) (bool, error) { return t.begin(b) })
-	if err == nil && duplicate {
-		err = core.ErrConflict
+	refusal, err := write(ctx, s, Foreground, func(t *tx) (error, error) { return t.begin(b) })
+	if err == nil {
+		err = refusal
 	}
 	if err != nil {
 		return fmt.Errorf("begin delivery: %w", err)
@@ -78,24 +90,28 @@ func (s *Store) BeginDelivery(ctx context.Context, b core.BeginSend) error {
 	return nil
 }
 
-func (t *tx) begin(b core.BeginSend) (duplicate bool, err error) {
+// begin also answers why the send must not be made, where that too is recorded.
+func (t *tx) begin(b core.BeginSend) (refusal, err error) {
 	r, c, err := t.held(b.Delivery, b.Fence, Share)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	if r.d.LeaseUntil-t.now < b.LeaseMargin {
-		return false, core.ErrLeaseLost
+		return nil, core.ErrLeaseLost
+	}
+	if adopted, err := t.adoptedSince(&r, c, b.Locator); adopted || err != nil {
+		return core.ErrLeaseLost, err
 	}
 	if b.Address != "" && b.Address != r.d.Address {
 		var taken int
 		err := t.One(sqlAddressTaken, []any{r.d.ApprovalID, string(r.d.Channel), r.d.Account, b.Address, r.d.ID}, &taken)
 		if err != nil {
-			return false, err
+			return nil, err
 		}
 		if taken > 0 {
 			r.d.Address = "" // It belongs to the other row.
 			r.shut(core.OutcomeDuplicate)
-			return true, t.saveDelivery(&r, c)
+			return core.ErrConflict, t.saveDelivery(&r, c)
 		}
 		r.d.Address = b.Address
 	}
@@ -105,7 +121,7 @@ func (t *tx) begin(b core.BeginSend) (duplicate bool, err error) {
 	}
 	r.d.ShownHash, r.d.Offered, r.d.ShownComplete, r.d.KeyID = b.ShownHash, b.Offered, b.ShownComplete, b.KeyID
 	r.d.Attempts++
-	return false, t.saveDelivery(&r, c)
+	return nil, t.saveDelivery(&r, c)
 }
 
 // CompleteDelivery records what the message shows now. If the card moved on meanwhile the
@@ -240,23 +256,40 @@ func (s *Store) CloseDelivery(ctx context.Context, c core.CloseDelivery) (core.H
 	if c.Outcome == core.OutcomeNone || !c.Outcome.Valid() {
 		return core.Hint{}, fmt.Errorf("close delivery: %w", core.Invalid("outcome", "must be one of the closed set"))
 	}
-	hint, err := write(ctx, s, Foreground, func(t *tx) (core.Hint, error) { return t.closeDelivery(c) })
+	done, err := write(ctx, s, Foreground, func(t *tx) (closed, error) { return t.closeDelivery(c) })
+	if err == nil && done.adopted {
+		err = core.ErrLeaseLost
+	}
 	if err != nil {
 		return core.Hint{}, fmt.Errorf("close delivery: %w", err)
 	}
-	return hint, nil
+	return done.hint, nil
 }
 
-func (t *tx) closeDelivery(c core.CloseDelivery) (core.Hint, error) {
+// closed is what became of a row that was to be closed.
+type closed struct {
+	hint    core.Hint
+	adopted bool // It follows a message, and stays open.
+}
+
+func (t *tx) closeDelivery(c core.CloseDelivery) (closed, error) {
 	r, now, err := t.held(c.Delivery, c.Fence, Update)
 	if err != nil {
-		return core.Hint{}, err
+		return closed{}, err
 	}
+	if adopted, err := t.adoptedSince(&r, now, c.Locator); adopted || err != nil {
+		return closed{adopted: adopted}, err
+	}
+	hint, err := t.closeHeld(c, &r, now)
+	return closed{hint: hint}, err
+}
+
+func (t *tx) closeHeld(c core.CloseDelivery, r *deliveryRow, now card) (core.Hint, error) {
 	if c.Class != core.FailureNone {
 		r.d.LastError, r.d.LastErrorText = c.Class, c.ErrorText
 	}
 	r.shut(c.Outcome)
-	if err := t.saveDelivery(&r, now); err != nil {
+	if err := t.saveDelivery(r, now); err != nil {
 		return core.Hint{}, err
 	}
 	if c.BreakRoute {
