@@ -18,7 +18,7 @@ func dialect() record.Dialect {
 		PairsIn:     `(SELECT j ->> 0, j ->> 1 FROM json_array_elements(CAST(%s AS json)) j)`,
 		TextsIn:     `(SELECT json_array_elements_text(CAST(%s AS json)))`,
 		Lists:       `a.reviewers::jsonb @> to_jsonb(CAST(? AS text))`,
-		PendingFrom: "approvals a", LiveFrom: "deliveries d",
+		PendingFrom: "approvals a", LiveFrom: "deliveries d", UpdateRows: "UPDATE",
 		InsertEvent: `INSERT INTO events (approval_id, revision, type, runtime, caused_by, created_at, payload)
 			VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)`,
 	}

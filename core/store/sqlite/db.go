@@ -17,6 +17,8 @@ func dialect() record.Dialect {
 		Lists:   `json_valid(a.reviewers) AND EXISTS (SELECT 1 FROM json_each(a.reviewers) j WHERE j.value = ?)`,
 		// Left to itself the planner walks through history.
 		PendingFrom: "approvals a INDEXED BY approvals_pending_list", LiveFrom: "deliveries d INDEXED BY deliveries_live",
+		// Without the FAIL it copies every page that it touches before it touches it.
+		UpdateRows: "UPDATE OR FAIL",
 		InsertEvent: `INSERT INTO events (approval_id, revision, type, runtime, previous, caused_by, created_at, payload)
 			VALUES (?1, ?2, ?3, ?4, COALESCE((SELECT max(seq) FROM events WHERE approval_id = ?1), 0), ?5, ?6, ?7)`,
 	}

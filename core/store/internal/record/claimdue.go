@@ -23,7 +23,7 @@ const claimLock = " FOR UPDATE OF d SKIP LOCKED"
 // be any longer, and a send that was under way may have arrived. A row whose time to
 // settle has come settles with this lease.
 func (t *Table) leaseStatement() string {
-	return `UPDATE deliveries SET
+	return t.UpdateRows + ` deliveries SET
 			ambiguous = (ambiguous OR (lease_holder <> '' AND state = 'sending' AND locator = '')),
 			settle_at = CASE WHEN lease_holder <> '' THEN ?4 WHEN settle_at <= ?3 THEN 0 ELSE settle_at END,
 			unsettled = (unsettled OR lease_holder <> ''),
@@ -32,7 +32,7 @@ func (t *Table) leaseStatement() string {
 }
 
 func (t *Table) putAsideStatement() string {
-	return `UPDATE deliveries SET due_at = ?1 WHERE id IN ` + strings.ReplaceAll(t.TextsIn, "%s", "?2")
+	return t.UpdateRows + ` deliveries SET due_at = ?1 WHERE id IN ` + strings.ReplaceAll(t.TextsIn, "%s", "?2")
 }
 
 type dueWork struct {

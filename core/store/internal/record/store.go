@@ -96,6 +96,9 @@ type Dialect struct {
 	// PendingFrom is the source of a list of pending rows, LiveFrom that of a look
 	// through the rows of deliveries that are not closed.
 	PendingFrom, LiveFrom string
+	// UpdateRows begins a change of several rows. A statement that fails dooms its whole
+	// write, so it need not be able to undo its own first rows.
+	UpdateRows string
 	// InsertEvent writes an event: ?1 approval, ?2 revision, ?3 type, ?4 runtime,
 	// ?5 cause, ?6 time, ?7 payload.
 	InsertEvent string

@@ -151,11 +151,11 @@ func (t *Table) build() {
 			retry_at = CAST(?6 AS bigint) + ` + t.Least + `(CAST(?7 AS bigint) << CAST(` + t.Least + `(broken_routes.failures, 20) AS integer), CAST(?8 AS bigint))
 		WHERE broken_routes.retry_at <= ?6`
 	pick, picked := t.picking(strings.Replace(sqlForgotten, "%s", t.LiveFrom, 1))
-	t.markForgotten = pick + `UPDATE deliveries SET updated_at = ?1, stale_since = CASE WHEN stale_since = 0 THEN ?1 ELSE stale_since END,
+	t.markForgotten = pick + t.UpdateRows + ` deliveries SET updated_at = ?1, stale_since = CASE WHEN stale_since = 0 THEN ?1 ELSE stale_since END,
 			due_at = ` + t.Greatest + `(CAST(?1 AS bigint), answer_until, CASE WHEN unsettled THEN settle_at ELSE 0 END)
 		WHERE id IN (` + picked + `)
 		RETURNING approval_id`
-	t.markDue = `UPDATE deliveries SET updated_at = ?1, stale_since = CASE WHEN stale_since = 0 THEN ?1 ELSE stale_since END,
+	t.markDue = t.UpdateRows + ` deliveries SET updated_at = ?1, stale_since = CASE WHEN stale_since = 0 THEN ?1 ELSE stale_since END,
 			due_at = ` + t.DueFrom("CAST(?1 AS bigint)", "CAST(?3 AS bigint)") + `
 		WHERE approval_id = ?2 AND state <> 'closed'`
 	t.awaitAnswer = `UPDATE deliveries SET answer_until = ?1, due_at = ?1,

@@ -22,7 +22,7 @@ const (
 // takeOverStatement leaves a row as leaseStatement does that of a holder which was late.
 func (t *Table) takeOverStatement() string {
 	pick, picked := t.picking(sqlAbandoned)
-	return pick + `UPDATE deliveries SET
+	return pick + t.UpdateRows + ` deliveries SET
 			ambiguous = (ambiguous OR (state = 'sending' AND locator = '')),
 			unsettled = (unsettled OR lease_holder <> ''), settle_at = ?4,
 			lease_holder = '', lease_until = 0, due_at = ` + t.Greatest + `(CAST(?2 AS bigint), answer_until), fence = fence + 1, updated_at = ?2
