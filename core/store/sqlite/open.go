@@ -138,6 +138,7 @@ func fileError(err error) error {
 }
 
 func (s *Store) open(ctx context.Context, cfg Config) error {
+	syncDataOnly()
 	if err := migrate(ctx, cfg.Path, cfg.faults.pragmas); err != nil {
 		return err
 	}
