@@ -153,7 +153,7 @@ func (p *parts) run(ctx context.Context, o Options, listener net.Listener, admin
 	for _, c := range p.channels {
 		edges.Go(func() error { return supervise(edgeCtx, o.Logger, c, p.seen.Inbound(p.pipeline), p.seen) })
 	}
-	edges.Go(func() error { return tidy(edgeCtx) })
+	edges.Go(func() error { Tidy(edgeCtx); return nil })
 	edges.Go(func() error { return reload(edgeCtx, o.Reload, p.policy) })
 	edges.Go(func() error { // A worker that fails ends the edges too.
 		select {
