@@ -39,6 +39,7 @@ type lab struct {
 	admin   people.SignedIn
 	token   people.IssuedToken
 	askers  []*core.Token
+	asks    int // How often rows were made.
 	// deployment is the id of the database.
 	deployment string
 
@@ -71,6 +72,7 @@ func openLab(ctx context.Context, dir string, cards int) (*lab, error) {
 	running, l.stop = context.WithCancel(context.WithoutCancel(ctx))
 	l.work.Go(func() { l.errs <- l.store.Run(running) })
 	l.work.Go(func() { l.errs <- l.service.Run(running) })
+	l.work.Go(func() { app.Tidy(running) }) // As the service does.
 	if l.raw, err = sql.Open("sqlite", dataSource(path)); err == nil {
 		l.raw.SetMaxOpenConns(1)
 		l.rows = l.raw

@@ -27,20 +27,27 @@ func dataSource(path string) string {
 // asked makes n pending rows as the service makes them: by the connection that will
 // decide them, which still has their pages in its cache, as it has in life, where most
 // are answered minutes after they were asked.
+//
+// They are of one runtime, as those of the baseline are: their places in the lists of
+// open questions are side by side. The next turn's are of another, whose open questions
+// are few: the limit counts them whenever one more is asked.
 func (l *lab) asked(ctx context.Context, n int) ([]string, error) {
-	for len(l.askers) < manyCallers { // Each counts its own open questions.
+	const runtimes = 32
+	if len(l.askers) < runtimes {
 		t, err := l.issue(ctx, runtimeName+strconv.Itoa(len(l.askers)))
 		if err != nil {
 			return nil, err
 		}
 		l.askers = append(l.askers, &t.Token)
 	}
+	asker := l.askers[l.asks%len(l.askers)]
+	l.asks++
 	ids := make([]string, n)
 	var work errgroup.Group
 	for c := range manyCallers {
 		work.Go(func() error {
 			for i := c; i < n; i += manyCallers {
-				a, err := l.ask(ctx, l.askers[c])
+				a, err := l.ask(ctx, asker)
 				if err != nil {
 					return fmt.Errorf("ask: %w", err)
 				}
@@ -53,7 +60,16 @@ func (l *lab) asked(ctx context.Context, n int) ([]string, error) {
 		return nil, err
 	}
 	slices.Sort(ids) // In the order of their making.
-	return ids, nil
+	return ids, l.logMoved(ctx)
+}
+
+// logMoved moves the log into the database: what new rows wrote to it is not left for
+// the measured side to move.
+func (l *lab) logMoved(ctx context.Context) error {
+	if _, err := l.rows.ExecContext(ctx, `PRAGMA wal_checkpoint(PASSIVE)`); err != nil {
+		return fmt.Errorf("checkpoint: %w", err)
+	}
+	return nil
 }
 
 // session is a pool of connections, or one of them.
@@ -97,11 +113,7 @@ func (l *lab) copies(ctx context.Context, of *core.Approval, n int) ([]string, e
 	if err := tx.Commit(); err != nil {
 		return nil, fmt.Errorf("copy rows: %w", err)
 	}
-	// What these rows wrote to the log is not left for the measured side to move.
-	if _, err := l.rows.ExecContext(ctx, `PRAGMA wal_checkpoint(PASSIVE)`); err != nil {
-		return nil, fmt.Errorf("checkpoint: %w", err)
-	}
-	return ids, nil
+	return ids, l.logMoved(ctx)
 }
 
 func copyTable(ctx context.Context, tx *sql.Tx, table, key string, as map[string]string, list, id string) error {
