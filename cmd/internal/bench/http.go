@@ -34,7 +34,7 @@ func (b *bench) http(ctx context.Context) (err error) {
 	defer clients.close()
 
 	ours := &side{callers: manyCallers, guess: 1000, fill: l.fill, commits: l.commits, decide: clients.resolve}
-	p, all, err := b.compare(ctx, 10, time.Second, inside.side(manyCallers), ours)
+	p, all, err := b.compare(ctx, 20, 300*time.Millisecond, inside.side(manyCallers), ours)
 	if err != nil {
 		return err
 	}

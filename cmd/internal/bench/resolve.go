@@ -25,7 +25,7 @@ func (b *bench) resolve(ctx context.Context) error {
 func (b *bench) single(ctx context.Context) error {
 	return b.againstSQL(ctx, sqlRound{
 		name: "single", title: "1 caller, service beside one commit per write", target: ">= 0.8x",
-		callers: 1, rounds: 12, turn: 500 * time.Millisecond, least: 0.8,
+		callers: 1, rounds: 24, turn: 250 * time.Millisecond, least: 0.8,
 	})
 }
 

@@ -12,14 +12,14 @@ const (
 	// checkpointEvery is the number of pages of the log, as far as they can be guessed,
 	// after which it is moved into the database file. A page that many commits have
 	// changed is moved once; a lone caller's log is moved before it is too long.
-	checkpointEvery = 6000
+	checkpointEvery = 12000
 	// What a commit of many decisions takes of the log, counted page by page: 12 for
 	// inner pages and the deployment's, and 1.2 for each write, rounded up.
 	pagesPerCommit = 12
 	pagesPerWrite  = 2
-	// maxLogPages is the length from which the log must begin anew: 48 MiB, which a
+	// maxLogPages is the length from which the log must begin anew: 64 MiB, which a
 	// start after a crash reads in a moment.
-	maxLogPages = 12288
+	maxLogPages = 16384
 
 	sqlCheckpoint = "PRAGMA wal_checkpoint(PASSIVE)"
 )

@@ -30,7 +30,7 @@ func TestLogBeginsAnew(t *testing.T) {
 	t.Cleanup(beside.close)
 	write(maxBatch)
 	require.Empty(t, beside.wake, "not worth a checkpoint yet")
-	for range 10 {
+	for range 24 {
 		write(maxBatch)
 	}
 	require.Len(t, beside.wake, 1)
