@@ -122,9 +122,10 @@ func pressedByTwo(t *testing.T, w *world, page *reader, title string) {
 	waits := w.cli("ask", title)
 	card := w.message(aliceChat, title, "Deny")
 	id := w.idOf(title)
+	form := page.form(id, "allow-once") // Before the press: whoever is late has no form.
 	query, err := w.fake.Press(telegram.Press{User: aliceChat, Message: card.Locator, Label: "Deny"})
 	require.NoError(t, err)
-	page.decide(id, "allow-once")
+	page.submit(id, form)
 	reply, err := w.fake.AwaitReply(w.ctx, query)
 	require.NoError(t, err)
 	// Whoever was first, both places and the one who asked are told the same.

@@ -59,18 +59,30 @@ func (r *reader) post(path string, form url.Values) (int, string) {
 
 var hidden = regexp.MustCompile(`<input type="hidden" name="(\w+)" value="([^"]*)">`)
 
-// decide answers on the page, with everything that the page put into its form.
+// decide answers on the page.
 func (r *reader) decide(id, decision string) string {
 	r.w.t.Helper()
-	path := "/approve/" + id
-	page := r.get(path)
+	return r.submit(id, r.form(id, decision))
+}
+
+// form opens the page and fills in an answer, with everything that the page put into
+// its form.
+func (r *reader) form(id, decision string) url.Values {
+	r.w.t.Helper()
+	page := r.get("/approve/" + id)
 	start := strings.Index(page, `id="decide"`)
 	require.Positive(r.w.t, start, page)
 	form := url.Values{"decision": {decision}}
 	for _, field := range hidden.FindAllStringSubmatch(page[start:], -1) {
 		form.Set(field[1], field[2])
 	}
-	status, answer := r.post(path, form)
+	return form
+}
+
+// submit sends a form that was filled in.
+func (r *reader) submit(id string, form url.Values) string {
+	r.w.t.Helper()
+	status, answer := r.post("/approve/"+id, form)
 	require.Equal(r.w.t, http.StatusOK, status, answer)
 	return answer
 }

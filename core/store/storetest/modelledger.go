@@ -118,7 +118,10 @@ func (m *model) complete() {
 	if !lost && d.State == core.DeliveryPlanned {
 		m.rt.Skip("nothing was sent")
 	}
-	c := completeOf(w, "message of "+w.Delivery.ID)
+	c := completeOf(w, "") // Of an edit; the row knows its message.
+	if w.Delivery.Locator == "" {
+		c.Locator = "message of " + w.Delivery.ID
+	}
 	switch {
 	case m.chance("final", 2):
 		c.Final = core.OutcomeReplaced

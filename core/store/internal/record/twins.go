@@ -20,7 +20,8 @@ const sqlInsertTwin = `INSERT INTO deliveries (id, approval_id, channel, account
 		?3, 'open', CAST(?4 AS bigint), shown_hash, offered, shown_complete, key_id,
 		CASE WHEN ?5 THEN CAST(?6 AS bigint) END, give_up_at,
 		CASE WHEN ?5 THEN CAST(?6 AS bigint) ELSE 0 END, CAST(?6 AS bigint), CAST(?6 AS bigint)
-	FROM deliveries WHERE id = ?1`
+	FROM deliveries WHERE id = ?1
+	ON CONFLICT (id) DO NOTHING` // That message has its row.
 
 // twin adds the row of another message of r, which shows the given card revision
 // (0 when that is not known), and returns its id.
