@@ -12,10 +12,14 @@ import (
 
 // Labels of the controls below an outcome.
 const (
-	LabelSeen     = "Dismiss"
-	LabelAskAgain = "Ask again"
-	LabelReopen   = "Re-open"
+	labelSeen     = "Dismiss"
+	labelAskAgain = "Ask again"
+	labelReopen   = "Re-open"
 )
+
+// OutcomeLabels are those of the controls that a settled card may have. A card with any
+// other still asks.
+func OutcomeLabels() []string { return []string{labelSeen, labelAskAgain, labelReopen} }
 
 // Words below an outcome.
 const (
@@ -34,13 +38,13 @@ func afterActions(a *core.Approval, p Place) []core.Action {
 		return nil
 	}
 	if a.Dismissable() {
-		list = append(list, callback(a, core.CallbackDismissOutcome, LabelSeen))
+		list = append(list, callback(a, core.CallbackDismissOutcome, labelSeen))
 	}
 	switch {
 	case a.AskableAgain() && p.Listens:
-		list = append(list, callback(a, core.CallbackAskAgain, LabelAskAgain))
+		list = append(list, callback(a, core.CallbackAskAgain, labelAskAgain))
 	case sticks(a, p):
-		list = append(list, callback(a, core.CallbackReopen, LabelReopen))
+		list = append(list, callback(a, core.CallbackReopen, labelReopen))
 	}
 	return list
 }

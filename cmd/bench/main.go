@@ -13,6 +13,7 @@ import (
 
 	"github.com/saysohq/sayso/channels/fakes/telegram"
 	"github.com/saysohq/sayso/cmd/internal/bench"
+	"github.com/saysohq/sayso/presentation"
 )
 
 func main() {
@@ -108,7 +109,7 @@ func (m messenger) WatchEdits(ctx context.Context, seen func(string, time.Time) 
 		for _, c := range calls[read:] {
 			locator := c.Params["chat_id"] + ":" + c.Params["message_id"]
 			shown, ok := m.Message(locator)
-			if !ok || known[locator] || shown.Edits == 0 || len(shown.Buttons) > 0 {
+			if !ok || known[locator] || shown.Edits == 0 || len(shown.ButtonsBut(presentation.OutcomeLabels()...)) > 0 {
 				continue
 			}
 			known[locator] = true

@@ -366,5 +366,5 @@ func (w *town) obeyed(t *testing.T) {
 // asks reports whether a message still asks for something: a settled card has at most
 // the buttons of its outcome.
 func asks(m fakes.Message) bool {
-	return len(m.ButtonsBut(presentation.LabelSeen, presentation.LabelAskAgain, presentation.LabelReopen)) > 0
+	return len(m.ButtonsBut(presentation.OutcomeLabels()...)) > 0
 }

@@ -297,7 +297,7 @@ func (w *world) message(chat int64, text, button string) fakes.Message {
 // asks reports whether a message still asks for something: a settled card has at most
 // the buttons of its outcome.
 func asks(m fakes.Message) bool {
-	return len(m.ButtonsBut(presentation.LabelSeen, presentation.LabelAskAgain, presentation.LabelReopen)) > 0
+	return len(m.ButtonsBut(presentation.OutcomeLabels()...)) > 0
 }
 
 // becomes waits until a message shows a text and asks nothing any more, no longer than
