@@ -227,11 +227,13 @@ func listInvalid(k *kit) {
 // revisions tells what changed, without a row for what does not exist, and no more
 // ids than a look may have.
 func revisions(k *kit) {
-	none, err := k.Revisions(k.ctx, nil)
-	require.NoError(k.t, err)
-	require.Empty(k.t, none)
 	one, two := k.create(), k.create()
 	k.create()
+	for _, nobody := range [][]string{nil, {}} {
+		none, err := k.Revisions(k.ctx, nobody)
+		require.NoError(k.t, err)
+		require.Empty(k.t, none)
+	}
 	k.deny(two.ID)
 	want := map[string]int64{one.ID: one.Revision, two.ID: two.Revision + 1}
 	got, err := k.Revisions(k.ctx, []string{two.ID, "nobody-made-this-one", one.ID})

@@ -161,11 +161,11 @@ func (t *tx) openRuns(c core.EndAgent) (runs []string, err error) {
 
 // takeBack cancels and voids what the agent and its runs have open.
 func (t *tx) takeBack(c core.EndAgent, runs []string) ([]core.Hint, error) {
-	names, err := encodeJSON(append([]string{}, runs...))
+	names, err := textsJSON(runs)
 	if err != nil {
-		return nil, core.Invalid("run", "must be text")
+		return nil, err
 	}
-	if err := t.hold(t.rows.holdAgent, c.Runtime, c.Agent, *names); err != nil {
+	if err := t.hold(t.rows.holdAgent, c.Runtime, c.Agent, names); err != nil {
 		return nil, err
 	}
 	reads := []Statement{

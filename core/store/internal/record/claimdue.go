@@ -152,11 +152,7 @@ func idsOf(works []core.Work) (string, error) {
 	for i := range works {
 		ids[i] = works[i].Delivery.ID
 	}
-	list, err := encodeJSON(ids)
-	if err != nil {
-		return "", core.Invalid("delivery", "must be text")
-	}
-	return *list, nil
+	return textsJSON(ids)
 }
 
 // claimable reads due rows with their approvals, and those that are damaged as far as

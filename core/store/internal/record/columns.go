@@ -291,6 +291,16 @@ func encodeJSON(v any) (*string, error) {
 	return &s, nil
 }
 
+// textsJSON is the array that Dialect.TextsIn lists: an empty one for nil, because
+// PostgreSQL cannot list null, where its plan comes to it at all.
+func textsJSON(list []string) (string, error) {
+	s, err := encodeJSON(append([]string{}, list...))
+	if err != nil {
+		return "", core.Invalid("list", "must be of text")
+	}
+	return *s, nil
+}
+
 // Names lists all columns of approvals, qualified with "a.", in the order of Scan.
 func (t *Table) Names() string { return t.names }
 

@@ -2,7 +2,6 @@ package record
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -97,11 +96,11 @@ func unlinkIdentity(t *tx, realm, externalID string) error {
 func (s *Store) IdentitiesOf(ctx context.Context, principalIDs ...string) ([]core.Identity, error) {
 	query, args := sqlAllIdentities, []any(nil)
 	if len(principalIDs) > 0 {
-		ids, err := json.Marshal(principalIDs)
+		ids, err := textsJSON(principalIDs)
 		if err != nil {
 			return nil, fmt.Errorf("list identities: %w", err)
 		}
-		query, args = s.rows.identitiesOf, []any{string(ids)}
+		query, args = s.rows.identitiesOf, []any{ids}
 	}
 	var list []core.Identity
 	err := s.read(ctx).Each(query, args, func(scan Row) error {

@@ -95,13 +95,13 @@ func (t *tx) unclaim(w *wish) error {
 	if len(fences) == 0 { // It did not come that far.
 		return nil
 	}
-	ids, err := encodeJSON(slices.Sorted(maps.Keys(fences)))
+	ids, err := textsJSON(slices.Sorted(maps.Keys(fences)))
 	if err != nil {
 		return err
 	}
 	var ours []string
 	query := t.rows.locking(strings.ReplaceAll(sqlFences, "%s", strings.ReplaceAll(t.rows.TextsIn, "%s", "?")), forUpdate)
-	err = t.lock(query, []any{*ids}, func(scan Row) error {
+	err = t.lock(query, []any{ids}, func(scan Row) error {
 		var id, holder string
 		var fence int64
 		if err := scan(&id, &fence, &holder); err != nil {
@@ -115,9 +115,9 @@ func (t *tx) unclaim(w *wish) error {
 	if err != nil || len(ours) == 0 {
 		return err
 	}
-	if ids, err = encodeJSON(ours); err != nil {
+	if ids, err = textsJSON(ours); err != nil {
 		return err
 	}
-	_, err = t.Exec(fmt.Sprintf(sqlUnclaim, t.rows.Greatest, strings.ReplaceAll(t.rows.TextsIn, "%s", "?2")), int64(t.now), *ids)
+	_, err = t.Exec(fmt.Sprintf(sqlUnclaim, t.rows.Greatest, strings.ReplaceAll(t.rows.TextsIn, "%s", "?2")), int64(t.now), ids)
 	return err
 }

@@ -2,7 +2,6 @@ package record
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/saysohq/sayso/core"
@@ -143,11 +142,11 @@ func (t *tx) approvalsOf(keys []updateKey) (map[string]core.Approval, error) {
 	for i, k := range keys {
 		ids[i] = k.approval
 	}
-	list, err := json.Marshal(ids)
+	list, err := textsJSON(ids)
 	if err != nil {
-		return nil, core.Invalid("id", "must be text")
+		return nil, err
 	}
-	rows, _, err := t.rowsOf(t.rows.byIDs, string(list))
+	rows, _, err := t.rowsOf(t.rows.byIDs, list)
 	found := make(map[string]core.Approval, len(rows))
 	for i := range rows {
 		found[rows[i].ID] = rows[i]

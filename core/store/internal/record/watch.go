@@ -2,7 +2,6 @@ package record
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/saysohq/sayso/core"
@@ -13,12 +12,12 @@ func (s *Store) Revisions(ctx context.Context, ids []string) (map[string]int64, 
 	if len(ids) > core.MaxRevisions {
 		return nil, fmt.Errorf("read revisions: %w", core.Invalid("ids", "must be at most %d", core.MaxRevisions))
 	}
-	list, err := json.Marshal(ids)
+	list, err := textsJSON(ids)
 	if err != nil {
 		return nil, fmt.Errorf("read revisions: %w", err)
 	}
 	found := make(map[string]int64, len(ids))
-	err = s.read(ctx).Each(s.rows.revisions, []any{string(list)}, func(scan Row) error {
+	err = s.read(ctx).Each(s.rows.revisions, []any{list}, func(scan Row) error {
 		var id string
 		var revision int64
 		if err := scan(&id, &revision); err != nil {
