@@ -52,6 +52,64 @@ func TestLookupReadsOnlyWhatTheCallerMaySee(t *testing.T) {
 	require.Equal(t, core.ReasonStorageCorrupt, got.Reason)
 }
 
+// R155: a miss costs the same for what does not exist as for what the caller may not
+// see: as many pages are looked at, and as many of them read anew.
+func TestAMissCostsTheSameEitherWay(t *testing.T) {
+	t.Parallel()
+	const rows = 300
+	cfg := testConfig(t, newTestClock())
+	cfg.ReadConns = 1
+	s := runStore(t, cfg)
+	for n := range rows {
+		d := draft(n + 1)
+		if n%2 == 0 {
+			d.Approval.Kind = core.KindExec
+			d.Approval.Presentation.Kind = core.KindExec
+			d.Approval.Ref = core.ResolutionRef(core.KindExec, d.Approval.ID)
+		}
+		_, err := s.Create(t.Context(), d)
+		require.NoError(t, err)
+	}
+	id := func(n int) string { return draft(n).Approval.ID }
+	for name, who := range map[string]core.Lookup{
+		"machine":    {Runtime: "other"},
+		"person":     {Viewer: &core.Principal{ID: "bob", Role: core.RoleReviewer}},
+		"signed out": {Viewer: &core.Principal{ID: "ann", Role: core.RoleAdmin, Disabled: true}},
+	} {
+		for key, of := range map[string]func(id string) core.Lookup{
+			"id": func(id string) core.Lookup { return core.Lookup{ID: id, Runtime: who.Runtime, Viewer: who.Viewer} },
+			"reference": func(id string) core.Lookup {
+				return core.Lookup{Ref: core.ResolutionRef(core.KindExec, id), Runtime: who.Runtime, Viewer: who.Viewer}
+			},
+		} {
+			looked := func(first int) (all, cold int) {
+				for n := range rows / 2 {
+					before, readBefore := s.forget(t)
+					_, err := s.Approval(t.Context(), of(id(first+2*n)))
+					require.ErrorIs(t, err, core.ErrNotFound)
+					after, readAfter := s.forget(t)
+					all, cold = all+after-before, cold+readAfter-readBefore
+				}
+				return all, cold
+			}
+			unknown, unknownCold := looked(1_000_001)
+			hidden, hiddenCold := looked(1)
+			require.InEpsilon(t, unknownCold, hiddenCold, 0.02, "%s, by %s: pages read", name, key)
+			require.InEpsilon(t, unknown, hidden, 0.25, "%s, by %s: pages looked at", name, key)
+		}
+	}
+}
+
+// forget empties the cache of the store's only reader, and tells its fetches.
+func (s *Store) forget(t *testing.T) (looked, read int) {
+	t.Helper()
+	require.NoError(t, s.readers.do(t.Context(), func(h *handle) error {
+		looked, read = fetches(h)
+		return h.once("PRAGMA shrink_memory")
+	}))
+	return looked, read
+}
+
 // What the caller has seen spares a decoding and decides nothing: the row has the
 // last word.
 func TestDecideTrustsSeenOnlyAtItsRevision(t *testing.T) {

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"reflect"
+	"runtime"
 	"testing"
 	"unsafe"
 
@@ -31,10 +32,34 @@ func TestHotStatementsArePreparedOnce(t *testing.T) {
 	require.NoError(t, h.once(sqlRollback))
 }
 
-// prepares is how often a statement was prepared again. The library keeps to itself
-// what SQLite knows.
+// prepares is how often a statement was prepared again.
 func prepares(h *handle, query string) int32 {
 	v := reflect.ValueOf(h.stmts[query]).Elem()
-	tls := (*libc.TLS)(unsafe.Pointer(v.FieldByName("conn").Elem().FieldByName("tls").Pointer()))
-	return lib.Xsqlite3_stmt_status(tls, uintptr(v.FieldByName("stmt").Uint()), lib.SQLITE_STMTSTATUS_REPREPARE, 0)
+	return lib.Xsqlite3_stmt_status(threadOf(v.FieldByName("conn").Elem()), uintptr(v.FieldByName("stmt").Uint()),
+		lib.SQLITE_STMTSTATUS_REPREPARE, 0)
+}
+
+// fetches is how many pages a connection has looked at, and how many of them it had to
+// read from a file.
+func fetches(h *handle) (looked, read int) {
+	conn := reflect.ValueOf(h.conn).Elem()
+	tls := threadOf(conn)
+	var now, most int32
+	count := func(what int32) int {
+		var pin runtime.Pinner
+		defer pin.Unpin()
+		pin.Pin(&now)
+		pin.Pin(&most)
+		lib.Xsqlite3_db_status(tls, uintptr(conn.FieldByName("conn").Uint()), what,
+			uintptr(unsafe.Pointer(&now)), uintptr(unsafe.Pointer(&most)), 0)
+		return int(now)
+	}
+	read = count(lib.SQLITE_DBSTATUS_CACHE_MISS)
+	return count(lib.SQLITE_DBSTATUS_CACHE_HIT) + read, read
+}
+
+// threadOf is what the translated library runs on for a connection, which keeps to
+// itself what SQLite knows.
+func threadOf(conn reflect.Value) *libc.TLS {
+	return (*libc.TLS)(unsafe.Pointer(conn.FieldByName("tls").Pointer()))
 }

@@ -1,6 +1,10 @@
 package record
 
-import "github.com/saysohq/sayso/core"
+import (
+	"maps"
+
+	"github.com/saysohq/sayso/core"
+)
 
 // Statement is a statement with arguments of the right types.
 type Statement struct {
@@ -20,7 +24,7 @@ func (t *Table) Hot() map[string]Statement {
 	one := func(query string, args ...any) Statement { return Statement{query, args} }
 	reviewer := &core.Principal{ID: "bob", Role: core.RoleReviewer}
 	now := int64(1)
-	return map[string]Statement{
+	hot := map[string]Statement{
 		"by id":           one(t.byID, "x"),
 		"by reference":    one(t.byRef, "x"),
 		"by key":          one(t.byKey, "r", "k"),
@@ -74,6 +78,26 @@ func (t *Table) Hot() map[string]Statement {
 		"any nudge":       one(sqlAnyNudge, now),
 		"due nudges":      one(sqlDueNudges, now, now, int64(limit)),
 		"history":         one(sqlPolicyChanges, "r", "a", now),
+	}
+	maps.Copy(hot, t.lookups())
+	return hot
+}
+
+// lookups are those that a caller's sight restricts, and what their misses read.
+func (t *Table) lookups() map[string]Statement {
+	find := func(l core.Lookup) Statement {
+		query, args, _ := t.lookup(l) // Each has one key.
+		return Statement{query, args}
+	}
+	miss := func(l core.Lookup) Statement {
+		query, args := t.lookalike(l)
+		return Statement{query, args}
+	}
+	machine := core.Lookup{ID: "x", Runtime: "builder"}
+	person := core.Lookup{Ref: "x", Viewer: &core.Principal{ID: "bob", Role: core.RoleReviewer}}
+	return map[string]Statement{
+		"own by id": find(machine), "seen by reference": find(person),
+		"miss by id": miss(machine), "miss by reference": miss(person),
 	}
 }
 

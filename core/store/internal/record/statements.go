@@ -45,6 +45,12 @@ const (
 		AND (status = 'pending' OR execution = 'unclaimed') ORDER BY id FOR UPDATE`
 	sqlParents = `SELECT runtime, instance, run_id, agent FROM approvals WHERE id = ?`
 
+	// Looks at a row for each of two references, whether it exists or not: at the one
+	// before its place where it does not.
+	sqlCountNear = `SELECT count(*) FROM approvals a WHERE a.ref IN (
+		(SELECT n.ref FROM approvals n WHERE n.ref <= ? ORDER BY n.ref DESC LIMIT 1),
+		(SELECT n.ref FROM approvals n WHERE n.ref <= ? ORDER BY n.ref DESC LIMIT 1))`
+
 	sqlAllPending = `SELECT count(*) FROM approvals WHERE status = 'pending' AND expires_at > ?`
 
 	sqlAnyDue = `SELECT EXISTS (SELECT 1 FROM approvals WHERE status = 'pending' AND expires_at <= ?)`
