@@ -66,6 +66,9 @@ type Tokens interface {
 	IssueToken(ctx context.Context, t Token, life Millis) (Token, error)
 	// TokenByHash finds a token that holds. Errors: ErrNotFound.
 	TokenByHash(ctx context.Context, hash string) (Token, error)
+	// RenewToken lets a token that was not revoked live for so long from now on, and
+	// one that has run out live again; life 0 never expires. Errors: ErrNotFound.
+	RenewToken(ctx context.Context, hash string, life Millis) (Token, error)
 	// RevokeToken ends one; one that was revoked stays as it is. Errors: ErrNotFound.
 	RevokeToken(ctx context.Context, id string) error
 	// ListTokens lists all, newest first, without hashes.

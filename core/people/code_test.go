@@ -4,6 +4,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -214,11 +215,11 @@ func TestTheLocalTokenRegistersOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	bearer := people.NewTokenSecret()
-	first, err := b.EnsureLocalToken(t.Context(), bearer)
+	first, err := b.EnsureLocalToken(t.Context(), bearer, 0)
 	require.NoError(t, err)
 	require.Equal(t, people.LocalRuntime, first.Runtime)
 	require.Equal(t, []core.Scope{core.ScopeRead, core.ScopeRequest}, first.Scopes)
-	again, err := b.EnsureLocalToken(t.Context(), bearer)
+	again, err := b.EnsureLocalToken(t.Context(), bearer, 0)
 	require.NoError(t, err)
 	require.Equal(t, first, again)
 	require.Len(t, b.store.tokens, 1)
@@ -227,8 +228,35 @@ func TestTheLocalTokenRegistersOnce(t *testing.T) {
 
 	// What a person revoked does not come back at the next start.
 	require.NoError(t, b.RevokeToken(t.Context(), operator, first.ID))
-	_, err = b.EnsureLocalToken(t.Context(), bearer)
+	_, err = b.EnsureLocalToken(t.Context(), bearer, 0)
 	require.ErrorIs(t, err, core.ErrForbidden)
 	_, err = b.Authenticate(t.Context(), bearer.Reveal())
 	require.ErrorIs(t, err, core.ErrUnauthenticated)
+}
+
+// A replica whose data folder is gone with it leaves a token that runs out; one that
+// runs keeps its own, and one that was down for long has it back.
+func TestTheLocalTokenIsRenewed(t *testing.T) {
+	t.Parallel()
+	const life = 30 * 24 * time.Hour
+	b := setup(t)
+	bearer := people.NewTokenSecret()
+	first, err := b.EnsureLocalToken(t.Context(), bearer, life)
+	require.NoError(t, err)
+	require.Equal(t, b.store.now+core.Millis(life.Milliseconds()), first.ExpiresAt)
+	for range 40 {
+		b.store.now += core.Millis((24 * time.Hour).Milliseconds())
+		_, err = b.EnsureLocalToken(t.Context(), bearer, life)
+		require.NoError(t, err)
+		_, err = b.Authenticate(t.Context(), bearer.Reveal())
+		require.NoError(t, err)
+	}
+	b.store.now += core.Millis(life.Milliseconds())
+	_, err = b.Authenticate(t.Context(), bearer.Reveal())
+	require.ErrorIs(t, err, core.ErrUnauthenticated)
+	_, err = b.EnsureLocalToken(t.Context(), bearer, life)
+	require.NoError(t, err)
+	_, err = b.Authenticate(t.Context(), bearer.Reveal())
+	require.NoError(t, err)
+	require.Len(t, b.store.tokens, 1)
 }

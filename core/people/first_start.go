@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/saysohq/sayso/core"
 )
@@ -17,25 +18,27 @@ type IssuedCode struct {
 // EnsureLocalToken registers the bearer of the runtime "local", which the wiring
 // keeps in a 0600 file of the data folder: make the file first (NewTokenSecret),
 // then call this at every start. Whatever dies in between, the next start repairs
-// it, because the same bearer registers once. A bearer that was revoked stays
+// it, because the same bearer registers once; each call lets it live for so long from
+// then on (0 for ever). A bearer that was revoked stays
 // revoked: that is core.ErrForbidden, and no reason not to start. Errors:
 // core.ErrInvalid for a file that holds no bearer of ours.
-func (s *Service) EnsureLocalToken(ctx context.Context, bearer Secret) (core.Token, error) {
+func (s *Service) EnsureLocalToken(ctx context.Context, bearer Secret, life time.Duration) (core.Token, error) {
 	if !wellFormed(bearer.Reveal(), TokenPrefix) {
 		return core.Token{}, core.Invalid("local token", "must be a bearer that this service made; remove the file to get a new one")
 	}
-	t, err := s.Tokens.TokenByHash(ctx, hashOf(bearer.Reveal()))
+	t, err := s.Tokens.RenewToken(ctx, hashOf(bearer.Reveal()), core.Millis(life.Milliseconds()))
 	if err == nil {
 		t.Hash = ""
 		return t, nil
 	}
 	if !errors.Is(err, core.ErrNotFound) {
-		return core.Token{}, fmt.Errorf("look up local token: %w", err)
+		return core.Token{}, fmt.Errorf("renew local token: %w", err)
 	}
 	issued, err := s.issue(ctx, core.Caller{Operator: true}, NewToken{
 		Runtime: LocalRuntime,
 		Scopes:  []core.Scope{core.ScopeRequest, core.ScopeRead},
 		Label:   "this machine",
+		Life:    life,
 	}, bearer)
 	if errors.Is(err, core.ErrIDTaken) {
 		return core.Token{}, fmt.Errorf("register local token: %w", core.ErrForbidden)

@@ -298,6 +298,25 @@ func (m *memory) TokenByHash(_ context.Context, hash string) (core.Token, error)
 	return core.Token{}, core.ErrNotFound
 }
 
+func (m *memory) RenewToken(_ context.Context, hash string, life core.Millis) (core.Token, error) {
+	unlock, err := m.open()
+	defer unlock()
+	if err != nil {
+		return core.Token{}, err
+	}
+	for id, t := range m.tokens {
+		if t.Hash == hash && t.RevokedAt == 0 {
+			t.ExpiresAt = 0
+			if life > 0 {
+				t.ExpiresAt = m.now + life
+			}
+			m.tokens[id] = t
+			return t, nil
+		}
+	}
+	return core.Token{}, core.ErrNotFound
+}
+
 func (m *memory) RevokeToken(_ context.Context, id string) error {
 	unlock, err := m.open()
 	defer unlock()

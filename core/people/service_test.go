@@ -365,7 +365,7 @@ func TestBadInputIsNamedAndNeverEchoed(t *testing.T) {
 	tests["form"] = err
 	_, err = b.RedeemPair(t.Context(), "AAAAA-AAAAA", people.Device{Kind: value})
 	tests["device"] = err
-	_, err = b.EnsureLocalToken(t.Context(), people.SecretOf(value))
+	_, err = b.EnsureLocalToken(t.Context(), people.SecretOf(value), 0)
 	tests["local token"] = err
 
 	for name, err := range tests {

@@ -49,13 +49,9 @@ func (p *parts) messengers() []core.Surface {
 // ready does what a start must leave behind before it says that it is ready: the
 // local token, the first sign-in code, and the address for this machine's CLI.
 func (p *parts) ready(ctx context.Context, o Options, l net.Listener) (Ready, error) {
-	token, err := localToken(o.Config.Data)
-	if err != nil {
+	if err := p.ensureLocalToken(ctx, o.Config.Data); err != nil {
 		return Ready{}, err
 	}
-	if _, err := p.people.EnsureLocalToken(ctx, token); err != nil && !errors.Is(err, core.ErrForbidden) {
-		return Ready{}, fmt.Errorf("local token: %w", err)
-	} // Forbidden: somebody revoked it. That stands until the file is removed.
 	ready := Ready{URL: own(o.Config.PublicURL, l), PublicURL: o.Config.PublicURL, Data: o.Config.Data, Accounts: p.accounts()}
 	if err := p.firstCode(ctx, &ready); err != nil {
 		return Ready{}, fmt.Errorf("first sign-in: %w", err)

@@ -154,6 +154,7 @@ func (p *parts) run(ctx context.Context, o Options, listener net.Listener, admin
 		edges.Go(func() error { return supervise(edgeCtx, o.Logger, c, p.seen.Inbound(p.pipeline), p.seen) })
 	}
 	edges.Go(func() error { Tidy(edgeCtx); return nil })
+	edges.Go(func() error { p.keepLocalToken(edgeCtx, o); return nil })
 	edges.Go(func() error { return reload(edgeCtx, o.Reload, p.policy) })
 	edges.Go(func() error { // A worker that fails ends the edges too.
 		select {

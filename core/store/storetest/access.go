@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"slices"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -18,6 +19,8 @@ func accessSpecs() []spec {
 		{"a token acts only for somebody known", tokenActsFor},
 		{"tokens are listed without their hashes", tokenList},
 		{"a token's id and secret are used once", tokenTaken},
+		{"a token that was not revoked is renewed", tokenRenewed},
+		{"a token that ran out is pruned, one that was revoked is not", tokenPruned},
 		{"the deployment keeps its id", deploymentStays},
 		{"sealed keys are kept by purpose", keysKept},
 		{"ended sessions are pruned", sessionPruned},
@@ -160,6 +163,59 @@ func tokenTaken(k *kit) {
 	}
 	_, err := k.TokenByHash(k.ctx, first.Hash)
 	require.ErrorIs(k.t, err, core.ErrNotFound, "what was revoked stays revoked")
+}
+
+// tokenRenewed lets a token live on that has run out, and never one that was revoked.
+func tokenRenewed(k *kit) {
+	brief := k.issue("token-1", 1_000, func(t *core.Token) { t.Label = "this machine" })
+	k.advance(5_000)
+	_, err := k.TokenByHash(k.ctx, brief.Hash)
+	require.ErrorIs(k.t, err, core.ErrNotFound)
+	got, err := k.RenewToken(k.ctx, brief.Hash, 1_000)
+	require.NoError(k.t, err)
+	want := brief
+	want.ExpiresAt = k.now() + 1_000
+	require.Equal(k.t, want, got)
+	got, err = k.TokenByHash(k.ctx, brief.Hash)
+	require.NoError(k.t, err)
+	require.Equal(k.t, want, got)
+	got, err = k.RenewToken(k.ctx, brief.Hash, 0)
+	require.NoError(k.t, err)
+	require.Zero(k.t, got.ExpiresAt)
+	require.NoError(k.t, k.RevokeToken(k.ctx, brief.ID))
+	for _, hash := range []string{brief.Hash, tokenHash("nobody's"), ""} {
+		_, err = k.RenewToken(k.ctx, hash, 1_000)
+		require.ErrorIs(k.t, err, core.ErrNotFound)
+	}
+	_, err = k.TokenByHash(k.ctx, brief.Hash)
+	require.ErrorIs(k.t, err, core.ErrNotFound)
+}
+
+// tokenPruned forgets what ran out as long ago as rows are kept, and nothing that was
+// revoked: its secret must stay known.
+func tokenPruned(k *kit) {
+	ran := k.issue("token-1", 1_000)
+	revoked := k.issue("token-2", 1_000)
+	forever := k.issue("token-3", 0)
+	require.NoError(k.t, k.RevokeToken(k.ctx, revoked.ID))
+	held := func() []string {
+		_, err := k.Prune(k.ctx, 100)
+		require.NoError(k.t, err)
+		list, err := k.ListTokens(k.ctx)
+		require.NoError(k.t, err)
+		var ids []string
+		for _, t := range list {
+			ids = append(ids, t.ID)
+		}
+		slices.Sort(ids)
+		return ids
+	}
+	k.advance(core.Retention + 999)
+	require.Equal(k.t, []string{ran.ID, revoked.ID, forever.ID}, held())
+	k.advance(1)
+	require.Equal(k.t, []string{revoked.ID, forever.ID}, held())
+	_, err := k.IssueToken(k.ctx, core.Token{ID: "token-4", Hash: ran.Hash, Runtime: ownRuntime, Scopes: ran.Scopes}, 0)
+	require.NoError(k.t, err, "its bearer may be registered again")
 }
 
 func tokenList(k *kit) {

@@ -41,6 +41,8 @@ func endedNow() []string {
 func endedLongAgo() []string {
 	return []string{
 		`DELETE FROM broken_routes WHERE retry_at <= ?1`,
+		// A revoked one stays: its bearer must not be registered again.
+		`DELETE FROM tokens WHERE expires_at <> 0 AND expires_at <= ?1 AND revoked_at = 0`,
 		`DELETE FROM rules WHERE (removed_at <> 0 AND removed_at <= ?1) OR (expires_at <> 0 AND expires_at <= ?1)
 			OR (uses_allowed <> 0 AND uses >= uses_allowed AND last_used_at <= ?1)`,
 		`DELETE FROM policy_changes WHERE created_at <= ?1`,
@@ -57,8 +59,9 @@ func endedLongAgo() []string {
 }
 
 // Prune deletes terminal rows past retention (R203) with their details, deliveries
-// and events, at most limit of them in writes of at most 100, and sessions, codes
-// and prompts that have ended.
+// and events, at most limit of them in writes of at most 100, and what else
+// has ended: sessions, codes and prompts at once, tokens that ran out after as long as
+// the rows.
 func (s *Store) Prune(ctx context.Context, limit int) (int, error) {
 	pruned := 0
 	for pruned < limit {

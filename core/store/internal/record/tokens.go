@@ -15,6 +15,7 @@ const (
 		VALUES (?, ?, ?, ?, nullif(?, ''), ?, ?, ?) ON CONFLICT DO NOTHING`
 	sqlTokenByHash = "SELECT " + sqlTokenColumns + ` FROM tokens
 		WHERE hash = ? AND revoked_at = 0`
+	sqlRenewToken  = "UPDATE tokens SET expires_at = ? WHERE hash = ? AND revoked_at = 0 RETURNING " + sqlTokenColumns
 	sqlListTokens  = "SELECT " + sqlTokenColumns + " FROM tokens ORDER BY created_at DESC, id DESC"
 	sqlTokenExists = "SELECT EXISTS (SELECT 1 FROM tokens WHERE id = ?)"                //nolint:gosec // No credential.
 	sqlRevokeToken = "UPDATE tokens SET revoked_at = ? WHERE id = ? AND revoked_at = 0" //nolint:gosec // No credential.
@@ -77,6 +78,29 @@ func (s *Store) TokenByHash(ctx context.Context, hash string) (core.Token, error
 	}
 	token.Hash = hash
 	return token, nil
+}
+
+// RenewToken implements core.Tokens.
+func (s *Store) RenewToken(ctx context.Context, hash string, life core.Millis) (core.Token, error) {
+	return write(ctx, s, Foreground, func(t *tx) (core.Token, error) {
+		var until core.Millis
+		if life > 0 {
+			until = t.now + life
+		}
+		var token core.Token
+		err := t.Returning(sqlRenewToken, []any{int64(until), hash}, func(scan Row) (err error) {
+			token, err = scanToken(scan)
+			return err
+		})
+		if err == nil && token.ID == "" {
+			err = core.ErrNotFound
+		}
+		if err != nil {
+			return core.Token{}, fmt.Errorf("renew token: %w", err)
+		}
+		token.Hash = hash
+		return token, nil
+	})
 }
 
 // RevokeToken implements core.Tokens. A token that was revoked stays as it is.
