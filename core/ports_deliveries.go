@@ -53,8 +53,12 @@ type AccountRef struct {
 
 // Work is one leased row with the record to be shown.
 type Work struct {
-	Delivery  Delivery // Address follows chat aliases.
-	Approval  Approval
+	Delivery Delivery // Address follows chat aliases.
+	Approval Approval
+	// Damaged is true where the approval was ended, by somebody or something, and its
+	// record can no longer be believed: Approval then has the id, the kind, some
+	// terminal status and the card revision, and the card tells only that.
+	Damaged   bool
 	TakenOver bool // The lease of another holder had run out.
 	Now       Millis
 }

@@ -37,6 +37,7 @@ type memory struct {
 	closes    []core.CloseDelivery
 	fail      func(op string) error // Scripted faults.
 	onBegin   func(d *core.Delivery)
+	damaged   map[string]bool // Approvals whose record cannot be read any more.
 }
 
 type chat struct {
@@ -295,7 +296,12 @@ func (m *memory) lease(d *core.Delivery, c core.ClaimDue) core.Work {
 	d.Fence++
 	out := *d
 	out.Address = m.follow(d)
-	return core.Work{Delivery: out, Approval: *m.approvals[d.ApprovalID], TakenOver: takenOver, Now: now()}
+	w := core.Work{Delivery: out, Approval: *m.approvals[d.ApprovalID], TakenOver: takenOver, Now: now()}
+	if w.Damaged = m.damaged[d.ApprovalID]; w.Damaged {
+		a := w.Approval
+		w.Approval = core.Approval{ID: a.ID, Kind: a.Kind, Status: a.Status, Revision: a.Revision, CardRevision: a.CardRevision}
+	}
+	return w
 }
 
 // fenced finds the row if the lease is still the caller's.

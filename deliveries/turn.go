@@ -17,14 +17,15 @@ import (
 // one write that gives the lease back; if none succeeds, the lease runs out and
 // the row is taken over.
 type turn struct {
-	w    *Worker
-	log  *slog.Logger
-	ref  core.AccountRef
-	ch   channels.Channel
-	d    core.Delivery
-	a    core.Approval
-	base core.Millis // The store's time at the claim.
-	from time.Time   // Our time before the claim: what we count is never longer than the lease.
+	w       *Worker
+	log     *slog.Logger
+	ref     core.AccountRef
+	ch      channels.Channel
+	d       core.Delivery
+	a       core.Approval
+	damaged bool        // What a says of the answer is not to be believed (core.Work.Damaged).
+	base    core.Millis // The store's time at the claim.
+	from    time.Time   // Our time before the claim: what we count is never longer than the lease.
 
 	address string
 	ticket  *ticket // Position in the queue of the chat.
@@ -34,7 +35,7 @@ type turn struct {
 func newTurn(w *Worker, work core.Work, claimed time.Time) *turn {
 	ref := core.AccountRef{Channel: work.Delivery.Channel, Account: work.Delivery.Account}
 	return &turn{
-		w: w, ref: ref, ch: w.served[ref], d: work.Delivery, a: work.Approval,
+		w: w, ref: ref, ch: w.served[ref], d: work.Delivery, a: work.Approval, damaged: work.Damaged,
 		base: work.Now, from: claimed, address: work.Delivery.Address,
 		log: w.deps.Logger.With(
 			slog.String("delivery", work.Delivery.ID),
@@ -148,6 +149,9 @@ func (t *turn) endWithoutCall(ctx context.Context) bool {
 // have decided while this row waited for its chat. It reports false when the
 // turn is over.
 func (t *turn) reload(ctx context.Context) bool {
+	if t.damaged { // It was ended, and there is no more to be read.
+		return true
+	}
 	a, err := t.w.deps.Records.Approval(ctx, core.Lookup{ID: t.d.ApprovalID})
 	if err != nil {
 		t.storeTrouble(ctx, "read approval", err)
@@ -289,18 +293,16 @@ func (t *turn) layout(ctx context.Context, whole bool) (presentation.Card, chann
 
 // layoutAt is layout, or with beside that of a message beside the card.
 func (t *turn) layoutAt(ctx context.Context, whole, beside bool) (presentation.Card, channels.Rendered, bool) {
-	detail, at, err := t.w.placed(ctx, &t.a, &t.d, whole, t.now())
-	at.Beside = beside
-	if err != nil {
-		t.storeTrouble(ctx, "read detail", err)
+	lay, complete, ok := t.layouter(ctx, whole, beside)
+	if !ok {
 		return presentation.Card{}, channels.Rendered{}, false
 	}
 	var (
 		card presentation.Card
 		r    channels.Rendered
 	)
-	err = t.protect(ctx, func() (err error) {
-		card = t.w.deps.Card(t.a, detail, at)
+	err := t.protect(ctx, func() (err error) {
+		card = lay()
 		r, err = t.ch.Render(card)
 		return err
 	})
@@ -312,8 +314,23 @@ func (t *turn) layoutAt(ctx context.Context, whole, beside bool) (presentation.C
 		})
 		return card, r, false
 	}
-	r.Complete = r.Complete || at.WholeShown
+	r.Complete = r.Complete || complete
 	return card, r, true
+}
+
+// layouter reads what the card needs, and tells whether it was brought to the chat as a
+// whole. It reports false when the turn is over.
+func (t *turn) layouter(ctx context.Context, whole, beside bool) (lay func() presentation.Card, complete, ok bool) {
+	if t.damaged {
+		return func() presentation.Card { return presentation.DamagedCard(t.a.ID, t.a.Kind, t.a.CardRevision) }, false, true
+	}
+	detail, at, err := t.w.placed(ctx, &t.a, &t.d, whole, t.now())
+	if err != nil {
+		t.storeTrouble(ctx, "read detail", err)
+		return nil, false, false
+	}
+	at.Beside = beside
+	return func() presentation.Card { return t.w.deps.Card(t.a, detail, at) }, at.WholeShown, true
 }
 
 // protect turns a panic of a channel or a renderer into an error.

@@ -124,6 +124,7 @@ func settledLooks() []look {
 			deny(a)
 			a.Status, a.Resolution = core.StatusExpired, core.Resolution{Reason: core.ReasonTimeout, ResolverKind: core.ResolverSystem, ResolvedAt: a.ExpiresAt}
 		})},
+		{"answered, and then damaged", presentation.DamagedCard(allowed().ID, core.KindExec, 2)},
 	}
 }
 

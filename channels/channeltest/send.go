@@ -73,17 +73,19 @@ func sendOffers(t *testing.T, b *bundle) {
 
 func editReplaces(t *testing.T, b *bundle) {
 	for _, address := range []string{b.Direct, b.Group, b.Thread} {
-		locator, _ := b.send(t, address, pending())
-		r := b.render(t, resolved())
-		outcome, err := b.ch.Edit(b.ctx, locator, r)
-		require.NoError(t, err)
-		require.Equal(t, core.OutcomeReplaced, outcome)
-		m := b.shown(t, locator)
-		require.Empty(t, m.Buttons)
-		require.Empty(t, r.Offered)
-		require.Empty(t, r.KeyID)
-		require.Contains(t, m.Text, resolved().Outcome.Text)
-		require.Len(t, m.History, 2)
+		for _, card := range []presentation.Card{resolved(), presentation.DamagedCard(pending().ApprovalID, core.KindExec, 2)} {
+			locator, _ := b.send(t, address, pending())
+			r := b.render(t, card)
+			outcome, err := b.ch.Edit(b.ctx, locator, r)
+			require.NoError(t, err)
+			require.Equal(t, core.OutcomeReplaced, outcome)
+			m := b.shown(t, locator)
+			require.Empty(t, m.Buttons)
+			require.Empty(t, r.Offered)
+			require.Empty(t, r.KeyID)
+			require.Contains(t, m.Text, card.Outcome.Text)
+			require.Len(t, m.History, 2)
+		}
 	}
 }
 

@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"time"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/saysohq/sayso/core"
@@ -13,6 +15,7 @@ func corruptSpecs() []spec {
 		{"C28 a damaged row keeps who may see it, and nobody where that is damaged", corruptVisible},
 		{"C28 a damaged row is met once: reading a list writes nothing more", corruptOnce},
 		{"C28 the cards of a damaged row are driven to its denial, and it is pruned", corruptCards},
+		{"the cards of an answer whose record was damaged are driven to that", corruptAnswered},
 		{"C28 a damaged row whose last card fails is denied for the damage", corruptFailed},
 		{"a question whose record was damaged is answered when it is asked again", corruptKey},
 	}
@@ -198,6 +201,37 @@ func corruptCards(k *kit) {
 	k.retention()
 	require.Equal(k.t, 1, k.prune(10))
 	k.gone(made.ID)
+}
+
+// corruptAnswered: nobody knows any more what was answered, which the cards must tell.
+// The row itself stays as it is.
+func corruptAnswered(k *kit) {
+	for _, d := range []Damage{DamageContent, DamageShape} {
+		made := k.create(withCards("chat-1-"+string(d), "chat-2-"+string(d)))
+		shown := k.due(2)
+		k.show(shown[0], "message-"+string(d))
+		made = k.allow(made.ID)
+		k.h.Corrupt(k.tb, made.ID, d)
+		k.h.Advance(time.Minute)
+		for _, w := range k.due(2) {
+			require.True(k.t, w.Damaged)
+			require.Equal(k.t, made.ID, w.Approval.ID)
+			require.True(k.t, w.Approval.Status.Terminal())
+			require.Equal(k.t, made.CardRevision, w.Approval.CardRevision)
+			require.Empty(k.t, w.Approval.Presentation.Title)
+			require.Empty(k.t, w.Approval.ResolverID)
+			if w.Delivery.Locator == "" { // Never confirmed: nobody is told.
+				_, err := k.Close(k.ctx, closeOf(w, core.OutcomeSkipped))
+				require.NoError(k.t, err)
+				continue
+			}
+			require.Equal(k.t, core.OutcomeReplaced, k.finish(w).Outcome)
+		}
+		k.nothingDue()
+		_, err := k.Approval(k.ctx, core.Lookup{ID: made.ID})
+		require.ErrorIs(k.t, err, core.ErrCorrupt, "what is left of the answer is kept")
+		k.refuseClaim(claimOf(made, "token"))
+	}
 }
 
 func corruptKey(k *kit) {

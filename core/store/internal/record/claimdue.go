@@ -164,15 +164,18 @@ func (t *tx) claimable(query string, args ...any) (works, damaged []core.Work, e
 		if err != nil && !errors.Is(err, core.ErrCorrupt) {
 			return err
 		}
-		switch {
-		case err != nil:
+		work := core.Work{Delivery: r.d, Approval: a, TakenOver: r.d.LeaseHolder != "", Now: t.now}
+		sound := true
+		if err != nil {
+			work.Damaged = true
+			work.Approval, sound = epitaph(&a, t.now)
+		}
+		if decodeErr := r.decode(); decodeErr != nil || !sound {
 			damaged = append(damaged, core.Work{Delivery: r.d, Approval: a})
 			return nil
-		case r.decode() != nil:
-			damaged = append(damaged, core.Work{Delivery: r.d})
-			return nil
 		}
-		works = append(works, core.Work{Delivery: r.d, Approval: a, TakenOver: r.d.LeaseHolder != "", Now: t.now})
+		work.Delivery = r.d
+		works = append(works, work)
 		return nil
 	})
 	return works, damaged, err

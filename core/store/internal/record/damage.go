@@ -93,6 +93,24 @@ func graveOf(broken *core.Approval, now core.Millis) core.Approval {
 	return a
 }
 
+// epitaph is what can be told of a damaged row that was ended before: that it was, and
+// nothing of how. The row stays as it is, because it may be the only trace of the answer.
+// It reports false where not even the card revision is sound.
+func epitaph(broken *core.Approval, now core.Millis) (core.Approval, bool) {
+	a := core.Approval{
+		ID: broken.ID, Kind: broken.Kind, Status: broken.Status,
+		CardRevision: broken.CardRevision, Revision: broken.CardRevision,
+	}
+	a.ResolvedAt = now
+	if !a.Kind.Valid() {
+		a.Kind = core.KindPlugin
+	}
+	if !a.Status.Terminal() {
+		a.Status = core.StatusDenied
+	}
+	return a, broken.Status != core.StatusPending && a.CardRevision > 0 && a.CardRevision < maxSound
+}
+
 // burial writes all columns but the id over a row that waits. No list of reviewers
 // stays none: then the agent's owners may see the row.
 func (t *Table) burial() string {
