@@ -32,12 +32,14 @@ const (
 // that it then uses again for the buffers of those who come next is resident for
 // as long as they wait, although nothing is written to most of them. A service that
 // is only busy is left alone; it collects by itself, more rarely than the runtime would
-// while little is in use. Tidy returns when ctx ends.
+// while little is in use. Once the start is over and nothing happens, what only the
+// start has needed is given back as well. Tidy returns when ctx ends.
 func Tidy(ctx context.Context) {
 	tick := time.NewTicker(tidyEvery)
 	defer tick.Stop()
 	tidied := measured()
 	last := tidied
+	started := false
 	own := tidied.growth < leastGrowth || tidied.growth > mostGrowth // Somebody's, by GOGC.
 	for {
 		select {
@@ -46,7 +48,12 @@ func Tidy(ctx context.Context) {
 		case <-tick.C:
 		}
 		now := measured()
-		quiet := now.allocated-last.allocated < tidyQuiet && now.allocated-tidied.allocated > tidyWorth
+		idle := now.allocated-last.allocated < tidyQuiet
+		if idle && !started {
+			started = true
+			_ = forgetStart() // Where it cannot be, it stays.
+		}
+		quiet := idle && now.allocated-tidied.allocated > tidyWorth
 		tidied.goroutines = min(tidied.goroutines, now.goroutines)
 		if quiet || now.goroutines-tidied.goroutines > tidyCrowd {
 			debug.FreeOSMemory()
