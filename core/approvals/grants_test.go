@@ -2,6 +2,7 @@ package approvals_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -60,6 +61,7 @@ func TestClaimRefuses(t *testing.T) {
 		"denied":      {core.ErrNotClaimable, &denied, nil},
 		"unknown":     {core.ErrNotFound, &granted, func(c *approvals.Claim) { c.Lookup.ID = "agents:x" }},
 		"short token": {core.ErrInvalid, &granted, func(c *approvals.Claim) { c.Token = "short" }},
+		"long token":  {core.ErrInvalid, &granted, func(c *approvals.Claim) { c.Token = strings.Repeat("t", 129) }},
 		"no hash":     {core.ErrInvalid, &granted, func(c *approvals.Claim) { c.ActionHash = "" }},
 	} {
 		cl := claim(c.of)

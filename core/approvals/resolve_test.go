@@ -129,6 +129,28 @@ func TestLongAction(t *testing.T) {
 	require.True(t, res.Approval.PartialView)
 }
 
+// TestPartialViewIsOfAnAllow (K29): a denial allowed nothing unseen, also the denial
+// that an allow becomes for a wrong hash.
+func TestPartialViewIsOfAnAllow(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	long := func(q *approvals.Ask) {
+		q.Operation.Arguments = []byte(`{"body":"` + strings.Repeat("long text ", 10_000) + `"}`)
+	}
+	a, b := k.ask(long), k.ask(long)
+	require.Positive(t, a.DetailOmitted)
+	ticked := approvals.Shown{PartialView: true, ActionHash: a.ActionHash}
+	deny := k.answer(&a, core.DecisionDeny)
+	deny.Shown = ticked
+	require.False(t, k.resolve(deny).Approval.PartialView)
+
+	wrong := k.answer(&b, core.DecisionAllowOnce)
+	wrong.Shown, wrong.OperationID = ticked, "op-2"
+	denied := k.resolve(wrong).Approval
+	require.Equal(t, core.ReasonHashMismatch, denied.Reason)
+	require.False(t, denied.PartialView)
+}
+
 // What had been shown is established from the record as it was read, for whoever may
 // see it, and a refusal there is the answer.
 func TestShownIsEstablishedFromTheRecord(t *testing.T) {
@@ -185,6 +207,19 @@ func TestLostAnswer(t *testing.T) {
 	lose(true)
 	res := k.resolve(k.answer(&a, core.DecisionAllowOnce))
 	require.True(t, res.Applied, "the attempt is in the row")
+
+	// Somebody else was first: the lost answer was no win.
+	b := k.ask()
+	k.faults.decide = func(ctx context.Context, d core.Decide) (core.Decided, error) {
+		first := d
+		first.AttemptID = "of-somebody-else"
+		_, err := k.store.Decide(ctx, first)
+		require.NoError(t, err)
+		return core.Decided{}, core.ErrOutcomeUnknown
+	}
+	res = k.resolve(k.answer(&b, core.DecisionAllowOnce))
+	require.False(t, res.Applied, "another attempt is in the row")
+	require.True(t, res.Idempotent)
 }
 
 // TestLosingTheRight (conformance 52): whoever is disabled between the read and the
@@ -205,6 +240,139 @@ func TestLosingTheRight(t *testing.T) {
 	_, err := k.service.Resolve(t.Context(), r)
 	require.ErrorIs(t, err, core.ErrNotFound)
 	require.Equal(t, core.StatusPending, k.read(a.ID).Status)
+
+	_, err = k.store.ChangePrincipal(t.Context(), core.ChangePrincipal{ID: "rob", Disabled: new(bool)})
+	require.NoError(t, err)
+	p, err := k.store.Principal(t.Context(), "rob")
+	require.NoError(t, err)
+	rob.Person = &p
+	_, err = k.service.Cancel(t.Context(), rob, core.Lookup{ID: a.ID})
+	require.ErrorIs(t, err, core.ErrNotFound, "nor do they close it")
+	require.Equal(t, core.StatusPending, k.read(a.ID).Status)
+}
+
+// TestScopes: a token that only reads changes nothing, and one that may do neither is
+// told nothing, of its own rows too.
+func TestScopes(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	pending, granted := k.ask(), k.allowed()
+	scoped := func(scopes ...core.Scope) core.Caller {
+		return core.Caller{Token: &core.Token{Runtime: "agents", Scopes: scopes}}
+	}
+	reader, admin := scoped(core.ScopeRead), scoped(core.ScopeAdmin)
+	_, err := k.service.Get(t.Context(), reader, core.Lookup{ID: pending.ID})
+	require.NoError(t, err)
+	of := core.Lookup{ID: pending.ID}
+	reads := map[string]func(core.Caller) error{
+		"get": func(c core.Caller) error { _, err := k.service.Get(t.Context(), c, of); return err },
+		"wait": func(c core.Caller) error {
+			_, err := k.service.Wait(t.Context(), c, approvals.WaitRequest{Lookup: of, For: time.Minute, Revision: 1})
+			return err
+		},
+		"list": func(c core.Caller) error { _, err := k.service.List(t.Context(), c, core.ListQuery{}); return err },
+	}
+	changes := map[string]func(core.Caller) error{
+		"resolve": func(c core.Caller) error {
+			r := k.answer(&pending, core.DecisionAllowOnce)
+			r.Caller = c
+			_, err := k.service.Resolve(t.Context(), r)
+			return err
+		},
+		"cancel":    func(c core.Caller) error { _, err := k.service.Cancel(t.Context(), c, of); return err },
+		"malformed": func(c core.Caller) error { _, err := k.service.DenyMalformed(t.Context(), c, of); return err },
+		"claim":     func(c core.Caller) error { _, err := k.service.Claim(t.Context(), c, claim(&granted)); return err },
+		"report": func(c core.Caller) error {
+			_, err := k.service.Report(t.Context(), c, approvals.Report{Lookup: core.Lookup{ID: granted.ID}, Outcome: core.ExecutionUnknown})
+			return err
+		},
+		"abort": func(c core.Caller) error { _, err := k.service.AbortRun(t.Context(), c, "run"); return err },
+		"register": func(c core.Caller) error {
+			_, err := k.service.RegisterInstance(t.Context(), c, approvals.Registration{Name: "worker", BootID: "boot-id-of-16-bytes"})
+			return err
+		},
+	}
+	for name, read := range reads {
+		require.ErrorIs(t, read(admin), core.ErrForbidden, name)
+	}
+	for name, change := range changes {
+		require.ErrorIs(t, change(reader), core.ErrForbidden, name)
+		require.ErrorIs(t, change(admin), core.ErrForbidden, name)
+	}
+	require.Equal(t, pending, k.read(pending.ID))
+	require.Equal(t, granted, k.read(granted.ID))
+}
+
+// TestNotFoundForEveryCall (R155): whatever is tried on it, a hidden approval is one
+// that does not exist, and is left as it is.
+func TestNotFoundForEveryCall(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	pending, granted := k.ask(), k.allowed()
+	stranger := k.person("sam", core.RoleReviewer)
+	machine := core.Caller{Token: &core.Token{Runtime: "other", Scopes: []core.Scope{core.ScopeRequest, core.ScopeRead}}}
+	ctx := t.Context()
+	both := map[string]func(core.Caller, string) error{
+		"get": func(c core.Caller, id string) error { _, err := k.service.Get(ctx, c, core.Lookup{ID: id}); return err },
+		"wait": func(c core.Caller, id string) error {
+			_, err := k.service.Wait(ctx, c, approvals.WaitRequest{Lookup: core.Lookup{ID: id}, For: time.Minute, Revision: 1})
+			return err
+		},
+		"resolve": func(c core.Caller, id string) error {
+			r := k.answer(&pending, core.DecisionAllowOnce)
+			r.Caller, r.Lookup = c, core.Lookup{ID: id}
+			_, err := k.service.Resolve(ctx, r)
+			return err
+		},
+		"cancel": func(c core.Caller, id string) error {
+			_, err := k.service.Cancel(ctx, c, core.Lookup{ID: id})
+			return err
+		},
+	}
+	people := map[string]func(core.Caller, string) error{
+		"detail": func(c core.Caller, id string) error {
+			_, _, err := k.service.Detail(ctx, c, core.Lookup{ID: id})
+			return err
+		},
+		"dismiss": func(c core.Caller, id string) error {
+			_, err := k.service.Dismiss(ctx, c, core.Lookup{ID: id})
+			return err
+		},
+		"ask again": func(c core.Caller, id string) error {
+			_, err := k.service.AskAgain(ctx, c, core.Lookup{ID: id})
+			return err
+		},
+	}
+	machines := map[string]func(core.Caller, string) error{
+		"malformed": func(c core.Caller, id string) error {
+			_, err := k.service.DenyMalformed(ctx, c, core.Lookup{ID: id})
+			return err
+		},
+		"claim": func(c core.Caller, id string) error {
+			cl := claim(&granted)
+			cl.Lookup.ID = id
+			_, err := k.service.Claim(ctx, c, cl)
+			return err
+		},
+		"report": func(c core.Caller, id string) error {
+			_, err := k.service.Report(ctx, c, approvals.Report{Lookup: core.Lookup{ID: id}, Outcome: core.ExecutionUnknown})
+			return err
+		},
+	}
+	for _, id := range []string{pending.ID, granted.ID, "agents:nothing", "other:nothing"} {
+		for name, call := range both {
+			require.Equal(t, core.ErrNotFound, call(stranger, id), name)
+			require.Equal(t, core.ErrNotFound, call(machine, id), name)
+		}
+		for name, call := range people {
+			require.Equal(t, core.ErrNotFound, call(stranger, id), name)
+		}
+		for name, call := range machines {
+			require.Equal(t, core.ErrNotFound, call(machine, id), name)
+		}
+	}
+	require.Equal(t, pending, k.read(pending.ID))
+	require.Equal(t, granted, k.read(granted.ID))
 }
 
 // TestAnswerDelay: the decision of a click whose answer may show the card leaves the
