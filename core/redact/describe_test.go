@@ -302,6 +302,24 @@ func TestLargestValuesShrinkFirst(t *testing.T) {
 	require.Equal(t, "9 more…", v["…"])
 }
 
+// R91: names and numbers are bounded too, in place; names that the bound makes equal
+// stay two, or a decoder would drop one of the members.
+func TestLongNamesStayApart(t *testing.T) {
+	t.Parallel()
+	name, digits := strings.Repeat("n", 62), strings.Repeat("7", 64)
+	p := describe(t, call(`{"`+name+`nnnn1":1,"`+name+`nnnn2":2,"`+name+`nn":3,"long":`+digits+`7,"whole":`+digits+`}`)).Presentation
+	var v map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal(p.Arguments, &v))
+	require.Len(t, v, 5)
+	require.Equal(t, "3", string(v[name+"nn"]), "64 bytes are whole")
+	require.Equal(t, digits, string(v["whole"]))
+	require.Equal(t, `"`+digits[:61]+redact.Cut+`"`, string(v["long"]))
+	first := name[:61] + redact.Cut
+	require.Equal(t, "1", string(v[first]))
+	require.Equal(t, "2", string(v[first+" #2"]))
+	require.True(t, p.Truncated)
+}
+
 // R91: the 4 KiB hold when every part is at its worst at once, and no part vanishes.
 func TestWorstCaseFits(t *testing.T) {
 	t.Parallel()
