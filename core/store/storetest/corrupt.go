@@ -19,6 +19,11 @@ func corruptSpecs() []spec {
 		{"C28 a damaged row whose last card fails is denied for the damage", corruptFailed},
 		{"a question whose record was damaged is answered when it is asked again", corruptKey},
 	}
+	for _, d := range []Damage{DamageContent, DamageShape} {
+		specs = append(specs, spec{
+			"C28 a row that was damaged in its " + string(d) + " after it was seen never runs", func(k *kit) { k.corruptSeen(d) },
+		})
+	}
 	for name, meet := range meetings() {
 		for _, d := range []Damage{DamageContent, DamageShape} {
 			specs = append(specs, spec{
@@ -95,6 +100,29 @@ func (k *kit) corruptMet(d Damage, meet func(*kit, core.Approval)) {
 	k.h.Corrupt(k.tb, made.ID, d)
 	meet(k, made)
 	k.buried(made)
+}
+
+// corruptSeen requires that nothing runs on the word of somebody who had seen the row
+// sound. What the action hash is bound to is compared by the write itself; of the rest
+// the claim makes sure.
+func (k *kit) corruptSeen(d Damage) {
+	k.t.Helper()
+	k.seeing()
+	p := k.person("bob", core.RoleAdmin)
+	made := []core.Approval{k.create(), k.create()}
+	for i, c := range []core.Decide{
+		k.answer(made[0].ID, core.DecisionAllowOnce), guarded(k.answer(made[1].ID, core.DecisionAllowOnce), p),
+	} {
+		k.h.Corrupt(k.tb, made[i].ID, d)
+		got, err := k.Decide(k.ctx, c)
+		require.NoError(k.t, err)
+		if d == DamageContent {
+			require.False(k.t, got.Applied)
+			k.buried(made[i])
+		}
+		_, err = k.Claim(k.ctx, claimOf(made[i], "token"))
+		require.Error(k.t, err)
+	}
 }
 
 // buried requires that a row was ended for the damage, and that nothing of what was

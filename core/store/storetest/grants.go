@@ -76,6 +76,11 @@ func claimOtherToken(k *kit) {
 	got, err := k.Claim(k.ctx, claimOf(allowed, "other"))
 	require.ErrorIs(k.t, err, core.ErrAlreadyClaimed)
 	k.same(first, got)
+	another := claimOf(allowed, "token") // The runner's own token proves nothing about another action.
+	another.ActionHash = core.HashOf([]byte("another"))
+	_, err = k.Claim(k.ctx, another)
+	require.ErrorIs(k.t, err, core.ErrAlreadyClaimed)
+	k.same(first, k.read(allowed.ID))
 	_, err = k.Report(k.ctx, reportOf(first, "token", core.ExecutionSucceeded))
 	require.NoError(k.t, err)
 	_, err = k.Claim(k.ctx, claimOf(allowed, "other"))

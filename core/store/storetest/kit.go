@@ -38,6 +38,7 @@ type kit struct {
 	ctx context.Context //nolint:containedctx // The life of one test.
 	h   Harness
 	Store
+	seen *seenRows // Nil where callers bring no row; see seeing.
 
 	mu   sync.Mutex
 	next int
@@ -59,7 +60,7 @@ func (k *kit) number() int {
 func (k *kit) reopen() {
 	k.t.Helper()
 	k.h.Reopen(k.tb)
-	k.Store = k.h.Store()
+	k.use()
 }
 
 func (k *kit) now() core.Millis {

@@ -98,10 +98,7 @@ type spec struct {
 // Run is the suite. Every subtest gets a store of its own and runs in parallel.
 func Run(t *testing.T, open Factory) {
 	t.Helper()
-	areas := []struct {
-		name  string
-		specs []spec
-	}{
+	areas := []area{
 		{"create", createSpecs()},
 		{"identity", identitySpecs()},
 		{"idempotency", idempotencySpecs()},
@@ -142,17 +139,36 @@ func Run(t *testing.T, open Factory) {
 		{"agent races", agentRaceSpecs()},
 		{"delivery races", deliveryRaceSpecs()},
 	}
-	for _, area := range areas {
-		t.Run(area.name, func(t *testing.T) {
-			t.Parallel()
-			for _, s := range area.specs {
-				t.Run(s.name, func(t *testing.T) {
-					t.Parallel()
-					k := newKit(t, open(t))
-					s.run(k)
-					k.toldOnce()
-				})
-			}
-		})
+	for _, a := range areas {
+		a.test(t, func(t *testing.T) *kit { return newKit(t, open(t)) })
 	}
+	for _, a := range []area{ // Once more, with the row that the caller saw.
+		{"decide as seen", decideSpecs()},
+		{"guard as seen", guardSpecs()},
+		{"races as seen", raceSpecs()},
+		{"races with time as seen", timeRaceSpecs()},
+	} {
+		a.test(t, func(t *testing.T) *kit { return newKit(t, open(t)).seeing() })
+	}
+}
+
+// area is the subtests of one part of the contract.
+type area struct {
+	name  string
+	specs []spec
+}
+
+func (a area) test(t *testing.T, open func(t *testing.T) *kit) {
+	t.Helper()
+	t.Run(a.name, func(t *testing.T) {
+		t.Parallel()
+		for _, s := range a.specs {
+			t.Run(s.name, func(t *testing.T) {
+				t.Parallel()
+				k := open(t)
+				s.run(k)
+				k.toldOnce()
+			})
+		}
+	})
 }

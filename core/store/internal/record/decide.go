@@ -103,16 +103,16 @@ func (t *tx) decide(d core.Decide, f foreseen) (core.Decided, error) {
 	return core.Decided{Approval: a, Applied: err == nil}, err
 }
 
-// decideAsSeen is the whole guard in the one statement that writes: the row and the
-// person are as the caller saw them, which is how it nearly always is. Otherwise
+// decideAsSeen is the whole guard in the one statement that writes: the row, what it
+// asks for and the person are as the caller saw them, which is how it nearly always is. Otherwise
 // nothing is changed, and decide finds out why.
 func (t *tx) decideAsSeen(d core.Decide, event string) (a core.Approval, done bool, err error) {
 	a = *d.Seen
 	End(&a, d.To, d.AttemptID, max(t.now, a.UpdatedAt))
 	if d.Guard.PersonID == "" {
-		done, err = t.put(&a, t.rows.end, true)
+		done, err = t.put(&a, t.rows.endSeen, true, a.ActionHash, a.Fingerprint)
 	} else {
-		done, err = t.put(&a, t.rows.endBy, true, d.Guard.PersonID, d.Guard.PersonRevision)
+		done, err = t.put(&a, t.rows.endBy, true, a.ActionHash, a.Fingerprint, d.Guard.PersonID, d.Guard.PersonRevision)
 	}
 	switch {
 	case errors.Is(err, core.ErrInvalid): // Whoever came first is told before that.

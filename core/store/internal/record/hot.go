@@ -55,7 +55,7 @@ func (t *Table) Hot() map[string]Statement {
 		"lease":           one(t.lease, "w", now, now, now, "[]"),
 		"mark due":        one(t.markDue, now, "x", int64(core.TellAfter)),
 		"await answer":    one(t.awaitAnswer, now, "d", "x"),
-		"decide":          one(t.endBy.query, t.endBy.args(newRowBuffer(t.all), "x", now, []any{"p", now})...),
+		"decide":          one(t.endBy.query, t.endBy.args(newRowBuffer(t.all), "x", now, []any{"h", "f", "p", now})...),
 		"click":           one(sqlDeliveryAt, "telegram", "b", "l"),
 		"adopt":           one(sqlAdoptable, "x", "telegram", "b", "a", "l"),
 		"event":           one(t.InsertEvent, "x", now, "t", "r", "", now, "{}"),

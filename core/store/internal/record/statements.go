@@ -59,8 +59,10 @@ const (
 // Conditions of reads of whole rows; table.selectWhere puts the columns before
 // them.
 const (
-	// Behind the condition of a change: a person is as they were seen.
-	whereAsSeen = ` AND EXISTS (SELECT 1 FROM principals WHERE id = ? AND revision = ? AND NOT disabled)`
+	// Behind the condition of a change: the action is the one that was seen, and a person
+	// is as they were seen.
+	whereSeen   = ` AND action_hash = ? AND fingerprint = ?`
+	whereSeenBy = ` AND EXISTS (SELECT 1 FROM principals WHERE id = ? AND revision = ? AND NOT disabled)`
 
 	whereID  = `a.id = ?`
 	whereRef = `a.ref = ?`

@@ -27,9 +27,9 @@ type Table struct {
 
 	buffers sync.Pool // Of *rowBuffer.
 
-	// The three ways in which a row moves: its end, its end if the person is as seen,
-	// and what becomes of its grant.
-	end, endBy, grant change
+	// The ways in which a row moves: its end, its end if the action is as seen, the same
+	// if the person is too, and what becomes of its grant.
+	end, endSeen, endBy, grant change
 
 	// Reads of whole approvals; see the conditions in statements.go. Those that a
 	// write changes are locked.
@@ -69,7 +69,8 @@ func newTable(d Dialect) *Table {
 	ends := len(t.all) - len(grant)
 	t.end = newChange(t.all, span(t.fixed, ends+2))
 	t.grant = newChange(t.all, append(span(t.fixed, t.fixed+len(stamps)), span(ends, len(t.all))...))
-	t.endBy = change{columns: t.end.columns, query: t.end.query + whereAsSeen}
+	t.endSeen = change{columns: t.end.columns, query: t.end.query + whereSeen}
+	t.endBy = change{columns: t.end.columns, query: t.endSeen.query + whereSeenBy}
 	t.byID, t.byRef, t.byKey = t.selectWhere(whereID), t.selectWhere(whereRef), t.selectWhere(whereKey)
 	t.byIDs = t.selectWhere("a.id IN " + strings.ReplaceAll(t.TextsIn, "%s", "?"))
 	t.lockByID = t.locking(t.byID, forUpdate)
