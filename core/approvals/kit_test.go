@@ -208,6 +208,14 @@ type faults struct {
 	*sqlite.Store
 	decide func(ctx context.Context, d core.Decide) (core.Decided, error)
 	create func(ctx context.Context, n core.NewApproval) (core.Created, error)
+	looked func(l core.Lookup)
+}
+
+func (f *faults) Approval(ctx context.Context, l core.Lookup) (core.Approval, error) {
+	if f.looked != nil {
+		f.looked(l)
+	}
+	return f.Store.Approval(ctx, l)
 }
 
 func (f *faults) Decide(ctx context.Context, d core.Decide) (core.Decided, error) {

@@ -459,6 +459,27 @@ func TestDenyMalformed(t *testing.T) {
 	require.Equal(t, core.ResolverRuntime, res.Approval.ResolverKind)
 }
 
+// TestLooksWithTheCallersEyes: the store itself is asked for no more than the caller may
+// see, so that what is hidden is not read either, and takes no longer than what is not
+// there. Whatever else the caller's own lookup asks for changes nothing.
+func TestLooksWithTheCallersEyes(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	a := k.ask()
+	var looked core.Lookup
+	k.faults.looked = func(l core.Lookup) { looked = l }
+	for _, l := range []core.Lookup{{ID: a.ID}, {ID: a.ID, Runtime: "other", Viewer: k.person("sam", core.RoleReviewer).Person}} {
+		_, err := k.service.Get(t.Context(), k.token, l)
+		require.NoError(t, err)
+		require.Equal(t, "agents", looked.Runtime)
+		require.Nil(t, looked.Viewer)
+		_, err = k.service.Get(t.Context(), k.admin, l)
+		require.NoError(t, err)
+		require.Empty(t, looked.Runtime)
+		require.Equal(t, k.admin.Person, looked.Viewer)
+	}
+}
+
 // TestVisibility (R155, conformance 46): unknown and unauthorised are one answer,
 // for reading, listing and waiting.
 func TestVisibility(t *testing.T) {
