@@ -2,6 +2,7 @@ package redact_test
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -296,4 +297,28 @@ func FuzzRedact(f *testing.F) {
 		require.LessOrEqual(t, utf8.RuneCountInString(text), 100)
 		require.Equal(t, text, r.Text(s, 100))
 	})
+}
+
+// Secrets behind names are found where the names stand in a list of pairs, and in JSON
+// inside strings inside JSON.
+func TestSecretsBehindNamesInside(t *testing.T) {
+	t.Parallel()
+	inside := `{"pin_token":["zq81","zq82"],"kept":1}`
+	for layer := range 4 {
+		b, err := json.Marshal(map[string]string{"body": inside})
+		require.NoError(t, err)
+		inside = string(b)
+		d := describe(t, call(inside))
+		all, err := json.Marshal(d)
+		require.NoError(t, err)
+		require.NotContains(t, string(all), "zq81", layer)
+		require.NotContains(t, string(all), "zq82", layer)
+		require.True(t, d.Presentation.Redacted, layer)
+	}
+	for _, pair := range []string{`["X-Api-Key","zq81"]`, `["db-password","zq81"]`, `["Cookie","zq81"]`} {
+		d := describe(t, call(`{"headers":[`+pair+`]}`))
+		all, err := json.Marshal(d)
+		require.NoError(t, err)
+		require.NotContains(t, string(all), "zq81", pair)
+	}
 }
