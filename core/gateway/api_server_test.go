@@ -172,6 +172,24 @@ func TestSlowCallersAreCutOff(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// A connection that says nothing is not kept for ever, and headers are bounded.
+func TestIdleAndGreedyCallersAreCutOff(t *testing.T) {
+	t.Parallel()
+	e := newEdge(t, func(c *gateway.Config, d *gateway.Deps) {
+		c.Timeouts.Idle, c.Timeouts.Read, c.Timeouts.ReadHeader = 50*time.Millisecond, time.Hour, time.Hour
+		d.Now = time.Now
+	})
+	r := run(t, e)
+	c := r.send(t, "GET /healthz HTTP/1.1\r\nHost: "+r.address+"\r\n\r\n")
+	require.NoError(t, c.SetReadDeadline(time.Now().Add(20*time.Second)))
+	all, err := io.ReadAll(c) // It ends with the connection.
+	require.NoError(t, err)
+	require.Contains(t, string(all), "200 OK")
+
+	status, _ := readAnswer(t, r.send(t, r.request("GET", "/v1/me")+"X-Filler: "+strings.Repeat("a", 64<<10)+"\r\n\r\n"))
+	require.Equal(t, http.StatusRequestHeaderFieldsTooLarge, status)
+}
+
 // A request that outlasts the drain is cut, and the stop is still in order.
 func TestDrainIsBounded(t *testing.T) {
 	t.Parallel()
