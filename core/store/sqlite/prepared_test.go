@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"reflect"
-	"runtime"
 	"testing"
 	"unsafe"
 
@@ -44,15 +43,11 @@ func prepares(h *handle, query string) int32 {
 func fetches(h *handle) (looked, read int) {
 	conn := reflect.ValueOf(h.conn).Elem()
 	tls := threadOf(conn)
-	var now, most int32
+	at := libc.Xmalloc(tls, 8) // Two int32, where the library may write: not Go's memory.
+	defer libc.Xfree(tls, at)
 	count := func(what int32) int {
-		var pin runtime.Pinner
-		defer pin.Unpin()
-		pin.Pin(&now)
-		pin.Pin(&most)
-		lib.Xsqlite3_db_status(tls, uintptr(conn.FieldByName("conn").Uint()), what,
-			uintptr(unsafe.Pointer(&now)), uintptr(unsafe.Pointer(&most)), 0)
-		return int(now)
+		lib.Xsqlite3_db_status(tls, uintptr(conn.FieldByName("conn").Uint()), what, at, at+4, 0)
+		return int(libc.AtomicLoadPInt32(at))
 	}
 	read = count(lib.SQLITE_DBSTATUS_CACHE_MISS)
 	return count(lib.SQLITE_DBSTATUS_CACHE_HIT) + read, read
