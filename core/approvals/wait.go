@@ -104,14 +104,14 @@ func (p *wait) turn() (over bool) {
 		p.left -= p.pause
 		p.pause = 0
 	}
-	last := p.left <= 0 || p.service.released.Load() // Known before the read that then counts.
-	if !last {
-		p.register(p.request.Lookup.ID)
+	last := p.left <= 0 || p.service.released.Load()  // Known before the read that then counts.
+	if id := p.request.Lookup.ID; !last && id != "" { // Else it is asked for by its reference.
+		p.register(id)
 	}
 	if p.a, p.err = p.read(); p.err != nil || last || p.request.satisfied(p.a) {
 		return true
 	}
-	if p.registered != p.a.ID { // It was asked for by its reference.
+	if p.registered != p.a.ID { // Nothing was registered before that read.
 		p.register(p.a.ID)
 		if p.a, p.err = p.read(); p.err != nil || p.request.satisfied(p.a) {
 			return true

@@ -1,7 +1,10 @@
 package approvals
 
 import (
+	"context"
+	"log/slog"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -41,5 +44,52 @@ func TestWaitersOfOneApproval(t *testing.T) {
 		for i := range all.shards {
 			require.Empty(t, all.shards[i].byID)
 		}
+	}
+}
+
+// oneRow is a store of one approval.
+type oneRow struct {
+	Store
+	a core.Approval
+}
+
+func (s *oneRow) Now(context.Context) (core.Millis, error) { return 1, nil }
+
+func (s *oneRow) Approval(context.Context, core.Lookup) (core.Approval, error) { return s.a, nil }
+
+// However often it looks, a wait is registered once, also one that knows only the
+// reference; and it leaves nothing behind.
+func TestAWaitIsRegisteredOnce(t *testing.T) {
+	t.Parallel()
+	row := core.Approval{ID: "id", Ref: "reference", Status: core.StatusPending, Revision: 1, ExpiresAt: 60_000}
+	for name, lookup := range map[string]core.Lookup{"by id": {ID: row.ID}, "by reference": {Ref: row.Ref}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := &oneRow{a: row}
+			s := New(Config{}, Deps{Store: store, Logger: slog.New(slog.DiscardHandler)})
+			caller := core.Caller{Person: &core.Principal{ID: "ann", Role: core.RoleAdmin}}
+			p := s.begin(t.Context(), &caller, &WaitRequest{Lookup: lookup, For: time.Minute})
+			registered := func() (ids []string) {
+				for i := range s.waiters.shards {
+					for id, first := range s.waiters.shards[i].byID {
+						for one := first; one != nil; one = one.next {
+							require.Same(t, &p.waiter, one)
+							require.Less(t, len(ids), 2, "a chain ends")
+							ids = append(ids, id)
+						}
+					}
+				}
+				return ids
+			}
+			for range 4 {
+				require.False(t, p.look())
+				require.Equal(t, []string{row.ID}, registered())
+			}
+			s.waiters.look(core.Hint{})
+			require.Len(t, p.wake, 1)
+			store.a.Status = core.StatusDenied
+			require.True(t, p.look())
+			require.Empty(t, registered())
+		})
 	}
 }
