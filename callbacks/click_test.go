@@ -225,9 +225,11 @@ func TestCutCardCannotAllow(t *testing.T) {
 	w := newWorld(t)
 	w.deliveries[0].ShownComplete, w.deliveries[0].Offered = false, []core.Decision{core.DecisionDeny}
 	require.Equal(t, presentation.AnswerNotShown, answerTo(t, w, "4711", allow(approvalID), message))
+	w.deliveries[0].Offered = []core.Decision{core.DecisionAllowOnce, core.DecisionDeny}
+	require.Equal(t, presentation.AnswerNotShown, answerTo(t, w, "4711", allow(approvalID), message), "whatever it offered")
 	w.deliveries[0].ShownComplete, w.deliveries[0].Offered = true, nil
 	require.Equal(t, presentation.AnswerNotShown, answerTo(t, w, "4711", allow(approvalID), message), "no list is an empty list")
-	require.NotNil(t, w.resolves[1].Shown.Offered)
+	require.NotNil(t, w.resolves[2].Shown.Offered)
 	require.Equal(t, presentation.AnswerNotOffered, answerTo(t, w, "4711", decision(core.DecisionAllowAlways, core.KindExec, approvalID), message))
 	require.Equal(t, core.StatusPending, w.record(approvalID).Status)
 	require.Equal(t, "You denied this.", answerTo(t, w, "4711", deny(approvalID), message))
