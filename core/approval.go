@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Times of the record. Figures: design section 2, K2, R203.
+// Times of the record. Figures: K2, R203.
 const (
 	MinExpiry     = 1_000                     // ms; a shorter wait cannot be answered.
 	MaxExpiry     = 168 * 60 * 60 * 1_000     // ms; the cap, and the default of durable and draft.
@@ -60,6 +60,9 @@ type Detail struct {
 
 // MaxDetail is the bound of Detail.Text in bytes.
 const MaxDetail = 64 << 10
+
+// DamagedTitle stands for what was asked where nobody can read that any more.
+const DamagedTitle = "A question whose record was damaged"
 
 // AlwaysOffer is the rule that "always allow" would make. Tool and Operation are
 // as the tables spell them: the rule is made from this row and nothing else (K7).

@@ -2,7 +2,7 @@ package core
 
 import "slices"
 
-// Role is what a person may do at all (design section 8).
+// Role is what a person may do at all.
 type Role string
 
 // The roles.
@@ -134,7 +134,7 @@ func (p CodePurpose) Valid() bool {
 	return false
 }
 
-// Lifetimes of codes and sessions (design section 8), in ms.
+// Lifetimes of codes and sessions, in ms.
 const (
 	BootstrapLife = 15 * 60 * 1_000
 	CodeLife      = 5 * 60 * 1_000

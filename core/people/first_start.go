@@ -26,7 +26,11 @@ func (s *Service) EnsureLocalToken(ctx context.Context, bearer Secret, life time
 	if !wellFormed(bearer.Reveal(), TokenPrefix) {
 		return core.Token{}, core.Invalid("local token", "must be a bearer that this service made; remove the file to get a new one")
 	}
-	t, err := s.Tokens.RenewToken(ctx, hashOf(bearer.Reveal()), core.Millis(life.Milliseconds()))
+	hash := hashOf(bearer.Reveal())
+	t, err := s.Tokens.TokenByHash(ctx, hash)
+	if err != nil || life > 0 || t.ExpiresAt != 0 { // Else nothing need be written.
+		t, err = s.Tokens.RenewToken(ctx, hash, core.Millis(life.Milliseconds()))
+	}
 	if err == nil {
 		t.Hash = ""
 		return t, nil

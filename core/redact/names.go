@@ -9,7 +9,7 @@ import (
 const maxNameWords = 24
 
 // SensitiveName reports whether a field, header, flag or variable of this name
-// holds a secret (R92 and the extra names of section 3). The name is split into
+// holds a secret (R92, and more names). The name is split into
 // words at punctuation, digits and changes of case, and whole words are compared:
 // accessToken, API-KEY, client_secret and FOO_TOKEN are sensitive; max_tokens,
 // tokenizer and public_key are not. Hidden characters within the name do not

@@ -14,7 +14,7 @@ import (
 	"github.com/saysohq/sayso/core/redact"
 )
 
-// R92 and the extra names of section 3, matched as whole words.
+// R92, and more names, matched as whole words.
 func TestSensitiveName(t *testing.T) {
 	t.Parallel()
 	sensitive := []string{

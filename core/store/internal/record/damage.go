@@ -8,8 +8,6 @@ import (
 )
 
 const (
-	// damagedTitle stands for what was asked, which nobody can read any more.
-	damagedTitle = "A question whose record was damaged"
 	// damagedRuntime stands for a name that is none. It is nobody's.
 	damagedRuntime = "damaged"
 	// maxSound is the largest revision that is taken for one.
@@ -85,7 +83,7 @@ func graveOf(broken *core.Approval, now core.Millis) core.Approval {
 	}
 	a.CardRevision = a.Revision // Newer than anything that a card shows.
 	a.Ref = core.ResolutionRef(a.Kind, a.ID)
-	a.Presentation = core.Presentation{Kind: a.Kind, Title: damagedTitle}
+	a.Presentation = core.Presentation{Kind: a.Kind, Title: core.DamagedTitle}
 	End(&a, core.Terminal{
 		Status: core.StatusDenied, Decision: core.DecisionDeny, Reason: core.ReasonStorageCorrupt,
 		ResolverKind: core.ResolverSystem,
